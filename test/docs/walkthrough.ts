@@ -111,7 +111,7 @@ const steady = (output: string): readonly string[] =>
     .trim()
     .replace(/\b\d+(?:\.\d+)?(?:ms|s)\b/g, '1s')
     .replace(/\b\d\d:\d\d:\d\d\b/g, '00:00:00')
-    .replace(/\b(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{10,64}\b/g, 'c0ffee')
+    .replace(/\b[0-9a-f]{10,64}\b/g, 'c0ffee')
     .replace(/\b([in]) \d+( of \d+)?/g, '$1 1')
     .replace(/:\d+\b/g, ':1')
     .replace(/^( *(?:before that +)?)\d+ (?=[\w-]+[/ ])/gm, '$11 ')

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, renameSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
 import { describe, expect, it } from 'vitest';
@@ -136,7 +136,10 @@ describe('the output of agents', () => {
   it('does not stop the run when the reader closes the pipe', async () => {
     const project = agentProject({ agents: { hands } });
     const cli = `'${process.execPath}' '${process.cwd()}/dist/cli/main.js'`;
-    const command = `${cli} run --agent hands --prompt 'sleep 0.3; echo new > b.txt' 2>&1 | head -1`;
+    const closed = join(project.root, '.git', 'closed');
+    const prompt = `until [ -e "${closed}" ]; do sleep 0.02; done; echo new > b.txt`;
+    const reader = `{ head -1; exec 0<&-; touch "${closed}"; }`;
+    const command = `${cli} run --agent hands --prompt '${prompt}' 2>&1 | ${reader}`;
     expect(execFileSync('sh', ['-c', command], { cwd: project.root, encoding: 'utf8' })).toContain(
       'started: 1 step',
     );
@@ -146,14 +149,16 @@ describe('the output of agents', () => {
 
   it('fits into a terminal with 40 columns', async () => {
     const project = agentProject({ agents: { hands } });
-    const prompt = 'echo this line is much longer than forty columns; sleep 0.3';
+    const drawnFile = join(project.root, '.git', 'drawn');
+    // The agents end once the view shows the third copy.
+    const prompt = `echo this line is much longer than forty columns; until grep -q work:2 "${drawnFile}"; do sleep 0.02; done`;
     const program = `stty cols 40 rows 20; exec '${process.execPath}' '${process.cwd()}/dist/cli/main.js' run --agent hands --prompt '${prompt}' --concurrency 3`;
-    const drawn = execFileSync('script', ['-qec', program, '/dev/null'], {
+    execFileSync('sh', ['-c', 'exec script -qec "$1" /dev/null > "$2"', 'sh', program, drawnFile], {
       cwd: project.root,
-      encoding: 'utf8',
       input: '',
       env: { ...process.env, NO_COLOR: '1', TERM: 'xterm', CI: undefined, MARKS: '/dev/null' },
     });
+    const drawn = readFileSync(drawnFile, 'utf8');
     // A wrapped line would break the live view, which redraws in place.
     const [live = ''] = drawn.split('{\r\n');
     const lines = stripVTControlCharacters(live).split(/\r?\n|\r/);

@@ -14,14 +14,14 @@ echo '{"type":"result","text":"ok"}'
 
 describe('the budget of a step', () => {
   it.each([
-    [
-      'cost, during the session',
-      spender('0.5', 'sleep 1000'),
-      'budget: { cost_usd: 0.4 }',
-      'cost $0.50',
-    ],
+    ['cost, during the session', spender('0.5', 'sleep 1000'), 'budget: { cost_usd: 0.4 }', 'cost $0.50'],
     ['cost, at the end of the session', spender('0.5'), 'budget: { cost_usd: 0.4 }', 'cost $0.50'],
-    ['tokens, during the session', spender('null', 'sleep 1000'), 'budget: { tokens: 1200 }', 'used 1500 tokens'],
+    [
+      'tokens, during the session',
+      spender('null', 'sleep 1000'),
+      'budget: { tokens: 1200 }',
+      'used 1500 tokens',
+    ],
   ])('stops the step without a retry and keeps its work: %s', async (_, script, budget, says) => {
     const project = agentProject({
       agents: { spender: script },
@@ -85,8 +85,8 @@ steps:
   });
 });
 
-/** Speaks the protocol of Claude Code, and hits a rate limit in its first session. */
-const limited = `
+/** Speaks the protocol of Claude Code, and hits a rate limit in its first session, which resets after `seconds`. */
+const limited = (seconds: number) => `
 import { appendFileSync, existsSync, writeFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 const argument = name => process.argv.includes(name) ? process.argv[process.argv.indexOf(name) + 1] : undefined;
@@ -104,7 +104,7 @@ createInterface({ input: process.stdin })
     print({ type: 'system', subtype: 'init', model: 'none', cwd: process.cwd() });
     if (resumed) return result({ is_error: false, result: existsSync('half.txt') ? 'continued' : 'started over' });
     writeFileSync('half.txt', 'half');
-    const resetsAt = Math.floor(Date.now() / 1000) + 2;
+    const resetsAt = Math.ceil(Date.now() / 1000) + ${seconds};
     print({ type: 'rate_limit_event', rate_limit_info: { status: 'rejected', resetsAt } });
     result({ is_error: true, api_error_status: 429, result: 'You have hit your limit' });
   })
@@ -112,10 +112,10 @@ createInterface({ input: process.stdin })
 `;
 
 describe('an agent that hits a rate limit', () => {
-  const limitedProject = () =>
+  const limitedProject = (seconds: number) =>
     agentProject({
       config: '  limited: { kind: claude, command: [node, limited.mjs] }',
-      files: { 'limited.mjs': limited },
+      files: { 'limited.mjs': limited(seconds) },
     });
   const args = ['run', '--agent', 'limited', '--prompt', 'x'];
   const expectOneSession = (marks: readonly string[]) => {
@@ -124,7 +124,7 @@ describe('an agent that hits a rate limit', () => {
   };
 
   it('pauses until the limit resets, then resumes the same session', async () => {
-    const project = limitedProject();
+    const project = limitedProject(1);
     const { code, output, events } = await project.outcome(args);
     expect({ code, output }).toEqual({ code: 0, output: { work: { text: 'continued' } } });
     expect(events.map(({ type }) => type)).toContain('step.paused');
@@ -132,7 +132,7 @@ describe('an agent that hits a rate limit', () => {
   });
 
   it('resumes the same session even if Reprise was killed during the pause', async () => {
-    const project = limitedProject();
+    const project = limitedProject(4);
     const run = project.begin([...args, '--json']);
     await until(() => run.stdout.includes('step.paused'));
     run.kill('SIGKILL');

@@ -63,7 +63,9 @@ describe('reprise init', () => {
     const branch = git(project, 'symbolic-ref', '--short', 'HEAD').trim();
     const ran = await project.run(['run', 'example', '--input', 'greeting=Good morning']);
     expect(JSON.parse(ran.stdout)).toEqual({ summary: `Good morning, ${branch} has 2 files.` });
-    expect(git(project, 'status', '--porcelain', '-uall').trim().split('\n').length).toBe(createdFiles.length);
+    expect(git(project, 'status', '--porcelain', '-uall').trim().split('\n').length).toBe(
+      createdFiles.length,
+    );
   });
 
   it('skips files that exist already', async () => {

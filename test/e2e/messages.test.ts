@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import { createProject, defineModule, parseLines, type TestProject, until } from './run-inline.ts';
 
-const gate = `
+const approval = `
 steps:
   - { id: build, run: "echo build >> marks" }
   - { id: ok, needs: [build], approve: { message: "Ship it?", choices: [approve, later, reject] } }
   - { id: ship, needs: [ok], run: "echo \${{ steps.ok.outputs.choice }} >> marks" }
 `;
-const two = `
+const twoApprovals = `
 steps:
   - { id: a, approve: "First?" }
   - { id: b, approve: "Second?" }
@@ -23,17 +23,17 @@ const newestRun = async (project: TestProject): Promise<string> => {
   return run?.id ?? '';
 };
 
-/** A run that stays while it waits. */
+/** Starts a run with --wait, and returns when it has printed the event. */
 const startWaiting = async (project: TestProject, file: string, event: string) => {
   const run = project.start(['run', file, '--wait', '--json']);
   await until(() => run.stdout.includes(event));
   return { run, id: parseLines<{ runId: string }>(run.stdout)[0]?.runId ?? '' };
 };
 
-describe('approve', () => {
-  it('answers a run that has stopped, which a resume then goes on with', async () => {
-    const project = createProject({ files: { 'gate.yaml': gate } });
-    const stopped = await project.run(['run', 'gate.yaml']);
+describe('reprise approve', () => {
+  it('answers a suspended run, which a resume continues', async () => {
+    const project = createProject({ files: { 'approval.yaml': approval } });
+    const stopped = await project.run(['run', 'approval.yaml']);
     expect(stopped.code).toBe(3);
     expect(stopped.stdout).toBe('');
     expect(stopped.stderr).toMatch(/next: reprise approve \w+ ok/);
@@ -54,9 +54,9 @@ describe('approve', () => {
     );
   });
 
-  it('reaches a run that is under way, without taking it over', async () => {
-    const project = createProject({ files: { 'gate.yaml': gate } });
-    const { run, id } = await startWaiting(project, 'gate.yaml', 'approval.requested');
+  it('reaches a waiting process without taking over its run', async () => {
+    const project = createProject({ files: { 'approval.yaml': approval } });
+    const { run, id } = await startWaiting(project, 'approval.yaml', 'approval.requested');
     const answered = await project.run(['approve', id, 'ok', '--by', 'ben']);
     expect(answered.code).toBe(0);
     expect(answered.stderr).toContain(`process ${run.pid} on`);
@@ -67,8 +67,8 @@ describe('approve', () => {
   });
 
   it('fails the step on --reject', async () => {
-    const project = createProject({ files: { 'gate.yaml': gate } });
-    await project.run(['run', 'gate.yaml']);
+    const project = createProject({ files: { 'approval.yaml': approval } });
+    await project.run(['run', 'approval.yaml']);
     await project.run(['approve', await newestRun(project), '--reject', '--comment', 'too risky']);
     const { code, stderr } = await project.run(['resume']);
     expect(code).toBe(1);
@@ -76,8 +76,8 @@ describe('approve', () => {
     expect(project.read('marks')).toBe('build\n');
   });
 
-  it('says what waits, which choices there are, and that an answer was given already', async () => {
-    const project = createProject({ files: { 'two.yaml': two } });
+  it('refuses ambiguous, unknown and repeated answers, and lists what is waiting', async () => {
+    const project = createProject({ files: { 'two.yaml': twoApprovals } });
     await project.run(['run', 'two.yaml']);
     const id = await newestRun(project);
     const refusal = async (...args: string[]) => {
@@ -124,13 +124,13 @@ describe('approve', () => {
   });
 });
 
-describe('signal', () => {
+describe('reprise signal', () => {
   it.each([
     [['{"n": 7}'], { n: 7 }],
     [['plain text'], 'plain text'],
     [['null'], null],
     [[], null],
-  ])('hands %j over to a run that has stopped', async (payload, heard) => {
+  ])('delivers %j to a suspended run', async (payload, heard) => {
     const project = createProject({ files: { 'listener.mjs': listener } });
     expect(await project.run(['run', 'listener.mjs'])).toMatchObject({ code: 3 });
     const sent = await project.run(['signal', await newestRun(project), 'go', ...payload]);
@@ -140,7 +140,7 @@ describe('signal', () => {
     expect(JSON.parse(stdout)).toEqual({ hear: heard });
   });
 
-  it('reaches a run that is under way', async () => {
+  it('reaches a waiting process', async () => {
     const project = createProject({ files: { 'listener.mjs': listener } });
     const { run, id } = await startWaiting(project, 'listener.mjs', 'step.suspended');
     expect(await project.run(['signal', id, 'go', '1'])).toMatchObject({ code: 0 });
@@ -150,7 +150,7 @@ describe('signal', () => {
     });
   });
 
-  it('is refused by a run that has ended', async () => {
+  it('is refused if the run has ended', async () => {
     const project = createProject({ files: { 'one.yaml': 'steps:\n  - { id: a, run: "true" }\n' } });
     await project.run(['run', 'one.yaml']);
     const { code, stderr } = await project.run(['signal', await newestRun(project), 'go']);
@@ -163,11 +163,11 @@ describe('signal', () => {
   });
 });
 
-describe('cancel', () => {
+describe('reprise cancel', () => {
   const slow =
     'steps:\n  - { id: slow, run: "echo slow >> marks; exec sleep 1000" }\n  - { id: after, needs: [slow], run: "echo after >> marks" }\n';
 
-  it('ends a run that is under way, and stays until it has ended', async () => {
+  it('cancels a running run and waits until it has ended', async () => {
     const project = createProject({ files: { 'slow.yaml': slow } });
     const run = project.start(['run', 'slow.yaml']);
     await until(() => project.read('marks') === 'slow\n');
@@ -184,7 +184,7 @@ describe('cancel', () => {
     ]);
   });
 
-  it('only asks with --no-wait', async () => {
+  it('does not wait for the run to end with --no-wait', async () => {
     const project = createProject({ files: { 'slow.yaml': slow } });
     const run = project.start(['run', 'slow.yaml']);
     await until(() => project.read('marks') === 'slow\n');
@@ -194,9 +194,9 @@ describe('cancel', () => {
     expect(await run.ended).toMatchObject({ code: 1 });
   });
 
-  it('ends a run that waits for a person at once, running nothing', async () => {
-    const project = createProject({ files: { 'gate.yaml': gate } });
-    await project.run(['run', 'gate.yaml']);
+  it('cancels a suspended run immediately, without running anything', async () => {
+    const project = createProject({ files: { 'approval.yaml': approval } });
+    await project.run(['run', 'approval.yaml']);
     const id = await newestRun(project);
     expect(await project.run(['cancel', id])).toMatchObject({ code: 0 });
     expect(project.read('marks')).toBe('build\n');
@@ -207,7 +207,7 @@ describe('cancel', () => {
     expect(again.stderr).toContain('error[RUN_ENDED]');
   });
 
-  it('ends a run whose process was killed, and what that left running', async () => {
+  it('cancels a run whose process was killed', async () => {
     const project = createProject({ files: { 'slow.yaml': slow } });
     const run = project.start(['run', 'slow.yaml']);
     await until(() => project.read('marks') === 'slow\n');
@@ -220,14 +220,14 @@ describe('cancel', () => {
     ]);
   });
 
-  it('leaves the cancellation for the next resume if the definition is gone', async () => {
-    const project = createProject({ files: { 'gate.yaml': gate } });
-    await project.run(['run', 'gate.yaml']);
-    project.write({ 'gate.yaml': 'steps: 7\n' });
+  it('leaves the cancellation to the next resume if the definition cannot be loaded', async () => {
+    const project = createProject({ files: { 'approval.yaml': approval } });
+    await project.run(['run', 'approval.yaml']);
+    project.write({ 'approval.yaml': 'steps: 7\n' });
     const cancelled = await project.run(['cancel', await newestRun(project)]);
     expect(cancelled.code).toBe(0);
     expect(cancelled.stderr).toContain('will be cancelled when it is resumed');
-    project.write({ 'gate.yaml': gate });
+    project.write({ 'approval.yaml': approval });
     expect(await project.run(['resume'])).toMatchObject({ code: 1 });
     expect(parseLines((await project.run(['list', '--json'])).stdout)).toMatchObject([
       { status: 'cancelled' },

@@ -7,7 +7,7 @@ const files = {
   '.reprise/workflows/test.yaml': 'steps:\n  - { id: a, run: "true" }\n',
 };
 
-/** Each with what it prints on standard error; none of them may write anything. */
+/** Text that a mistaken command prints on standard error. Checks that it exits with 2 and writes nothing. */
 const mistakes = async (args: readonly string[], more: Readonly<Record<string, string>> = {}) => {
   const { code, stdout, stderr, project } = await runInline({ files: { ...files, ...more }, args });
   expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
@@ -16,8 +16,8 @@ const mistakes = async (args: readonly string[], more: Readonly<Record<string, s
   return project.stable(stderr);
 };
 
-describe('a mistake ends with 2, says what is wrong and what to type, and changes nothing', () => {
-  it('unknown workflow', async () => {
+describe('a mistaken command exits with 2 and says what to type', () => {
+  it('suggests a workflow if the name is unknown', async () => {
     expect(await mistakes(['run', 'deplyo'])).toMatchInlineSnapshot(`
       "error[WORKFLOW_NOT_FOUND]: cannot find workflow deplyo
         hint: did you mean: reprise run deploy
@@ -35,7 +35,7 @@ describe('a mistake ends with 2, says what is wrong and what to type, and change
     `);
   });
 
-  it('unknown command, flag or argument', async () => {
+  it('refuses an unknown command, flag or argument', async () => {
     expect(await mistakes(['rnu'])).toMatchInlineSnapshot(`
       "error[USAGE]: unknown command 'rnu'
       (Did you mean run?)
@@ -65,7 +65,7 @@ describe('a mistake ends with 2, says what is wrong and what to type, and change
     `);
   });
 
-  it('missing, unknown or wrong input', async () => {
+  it('refuses a missing, unknown or malformed input', async () => {
     expect(await mistakes(['run', 'deploy'])).toMatchInlineSnapshot(`
       "error[INPUT_INVALID]: \`env\` is required
         hint: start it with: reprise run deploy --input env=<qa|live>
@@ -97,7 +97,7 @@ describe('a mistake ends with 2, says what is wrong and what to type, and change
     `);
   });
 
-  it('a definition with several problems', async () => {
+  it('reports every problem of a definition', async () => {
     const bad =
       'steps:\n  - { id: a, rnu: "true" }\n  - { id: b, needs: [c], run: "echo ${{ steps.a.outputs.x }}" }\n';
     expect(await mistakes(['run', 'bad.yaml'], { 'bad.yaml': bad })).toMatchInlineSnapshot(`
@@ -124,7 +124,7 @@ describe('a mistake ends with 2, says what is wrong and what to type, and change
     `);
   });
 
-  it('a module that cannot be loaded, or that exports no workflow', async () => {
+  it('refuses a module that cannot be loaded or exports no workflow', async () => {
     expect(
       await mistakes(['run', 'bad.mjs'], { 'bad.mjs': 'throw new TypeError("not today");\n' }),
     ).toMatchInlineSnapshot(`
@@ -144,7 +144,7 @@ describe('a mistake ends with 2, says what is wrong and what to type, and change
     `);
   });
 
-  it('settings that make no sense', async () => {
+  it('refuses settings that are out of range', async () => {
     const config = { 'reprise.yaml': 'runtime: { max_concurrent_workers: 0 }\n' };
     expect(await mistakes(['run', 'test'], config)).toMatchInlineSnapshot(`
       "error[CONFIG_INVALID]: reprise.yaml:1:36: \`runtime.max_concurrent_workers\` must be at least 1, not \`0\`
@@ -167,7 +167,7 @@ describe('a mistake ends with 2, says what is wrong and what to type, and change
     `);
   });
 
-  it('no runs yet', async () => {
+  it('says how to start a run if there are none', async () => {
     expect(await mistakes(['resume'])).toMatchInlineSnapshot(`
       "error[RUN_NOT_FOUND]: this project has no runs yet
         hint: start a workflow: reprise run <workflow>
@@ -180,7 +180,7 @@ describe('a mistake ends with 2, says what is wrong and what to type, and change
     `);
   });
 
-  it('unknown or ambiguous run', async () => {
+  it('refuses an unknown or empty run id', async () => {
     const project = createProject({ files });
     await project.run(['run', 'test']);
     for (const command of ['resume', 'replay', 'history', 'show', 'cancel', 'approve', 'signal']) {
@@ -202,16 +202,16 @@ describe('a mistake ends with 2, says what is wrong and what to type, and change
   });
 });
 
-describe('help', () => {
-  it('is printed on standard output when asked for, and on standard error when nothing was', async () => {
+describe('reprise', () => {
+  it('prints help on standard output with --help, and on standard error without a command', async () => {
     const asked = await runInline({ args: ['--help'] });
     expect(asked).toMatchObject({ code: 0, stderr: '' });
     expect(asked.stdout).toContain('reprise run deploy');
     const nothing = await runInline({ args: [] });
     expect(nothing).toMatchObject({ code: 2, stdout: '' });
     expect(nothing.stderr).toContain('Usage: reprise');
-    const ofRun = await runInline({ args: ['run', '--help'] });
-    expect(ofRun.stdout).toMatchInlineSnapshot(`
+    const runHelp = await runInline({ args: ['run', '--help'] });
+    expect(runHelp.stdout).toMatchInlineSnapshot(`
       "Usage: reprise run [options] [workflow]
 
       Run a workflow or a single agent.
@@ -249,7 +249,7 @@ describe('help', () => {
     `);
   });
 
-  it('prints the version', async () => {
+  it('prints its version', async () => {
     for (const flag of ['--version', '-v']) {
       expect(await runInline({ args: [flag] })).toMatchObject({ code: 0, stdout: '0.1.0\n', stderr: '' });
     }

@@ -15,7 +15,7 @@ import { onTestFinished, vi } from 'vitest';
 
 const cli = resolve('dist/cli/main.js');
 
-/** For modules in throw-away projects: what they import instead of the installed package. */
+/** URL that modules in throw-away projects import instead of the installed package. */
 export const defineModule = `file://${resolve('dist/index.js')}`;
 export const zodModule = `file://${resolve('node_modules/zod/index.js')}`;
 
@@ -31,30 +31,30 @@ export interface CliResult {
 export interface CliOptions {
   readonly env?: Environment | undefined;
   readonly stdin?: string | undefined;
-  /** Relative to the root of the project. */
+  /** Working directory, relative to the root of the project. Defaults to the root. */
   readonly cwd?: string | undefined;
 }
 
-/** A command that is under way. */
+/** Running command. */
 export interface RunningCli {
   readonly pid: number;
-  /** What it has printed so far. */
+  /** Standard output so far. */
   readonly stdout: string;
   readonly stderr: string;
   readonly ended: Promise<CliResult>;
   kill(signal: NodeJS.Signals): void;
 }
 
-/** A project on disk, removed when the test has ended. */
+/** Project on disk, removed when the test has ended. */
 export interface TestProject {
   readonly root: string;
   run(args: readonly string[], options?: CliOptions): Promise<CliResult>;
   start(args: readonly string[], options?: CliOptions): RunningCli;
   write(files: Files): void;
-  /** The text of a file; empty if there is none. */
+  /** Text of a file; empty if it does not exist. */
   read(file: string): string;
   has(file: string): boolean;
-  /** What was printed, without what differs from one run to the next. */
+  /** Replaces ids, times, durations and paths, which differ between runs. */
   stable(text: string): string;
 }
 
@@ -75,7 +75,7 @@ export function createProject({ files = {}, git = false }: ProjectOptions = {}):
   };
   write(files);
   if (git) execFileSync('git', ['init', '--quiet', root]);
-  // The nearest root must be this one, wherever temporary folders are.
+  // Reprise looks for a project root upwards, and must find this one first.
   else if (!Object.keys(files).some(name => name.startsWith('.reprise/'))) mkdirSync(join(root, '.reprise'));
   const start = (args: readonly string[], options: CliOptions = {}) => startCli(root, args, options);
   return {
@@ -159,19 +159,19 @@ const stableText = (text: string, root: string): string =>
     .replace(/\bprocess \d+ on \S+( pid:\[\d+\])?/g, 'process <pid> on <host>')
     .replace(/\b\d+(\.\d+)?(ms|s)\b/g, '<took>')
     .replace(/\bjust now\b|<took> ago\b/g, '<ago>')
-    // Columns are as wide as what differs.
+    // The widths of columns depend on what was replaced.
     .replace(/(\S) {2,}/g, '$1  ');
 
-/** Resolves when it holds; how long that takes says nothing. */
+/** Resolves when the condition holds. The timeout only turns a hang into a readable failure. */
 export const until = (holds: () => boolean): Promise<void> =>
   vi.waitFor(
     () => {
-      if (!holds()) throw new Error(`never came: ${holds}`);
+      if (!holds()) throw new Error(`never became true: ${holds}`);
     },
     { timeout: 50_000, interval: 10 },
   );
 
-/** NDJSON as it is: a line that is not JSON fails. */
+/** Parses NDJSON; throws on a line that is not JSON. */
 export const parseLines = <T = Record<string, unknown>>(text: string): T[] =>
   text
     .split('\n')

@@ -24,7 +24,7 @@ outputs:
 const files = { '.reprise/workflows/hello.yaml': hello };
 
 describe('reprise run', () => {
-  it('prints the output of the run as one line of JSON, and everything for people on standard error', async () => {
+  it('prints the output as one line of JSON, and progress on standard error', async () => {
     const { code, stdout, stderr, project } = await runInline({
       files,
       args: ['run', 'hello', '--input', 'who=ana'],
@@ -51,7 +51,7 @@ describe('reprise run', () => {
     `);
   });
 
-  it('converts inputs as the workflow declares them', async () => {
+  it('converts inputs to their declared types', async () => {
     const args = [
       'run',
       'hello',
@@ -70,7 +70,7 @@ describe('reprise run', () => {
     expect(stderr).toBe('');
   });
 
-  it('takes inputs from a file, from standard input and as JSON, the more specific ones last', async () => {
+  it('reads inputs from a file, standard input and JSON, and --input overrides them', async () => {
     const project = createProject({ files: { ...files, 'in.json': '{"who": "file", "times": 2}' } });
     const fromFile = await project.run([
       'run',
@@ -90,7 +90,7 @@ describe('reprise run', () => {
     expect(JSON.parse(fromStdin.stdout)).toMatchObject({ who: 'pipe' });
   });
 
-  it('hands hostile values to the script as text and nothing else', async () => {
+  it('passes hostile values to the script as plain text', async () => {
     const script = `
 name: hostile
 inputs: { value: { type: string, required: true } }
@@ -109,7 +109,7 @@ steps:
     expect(project.has('pwned')).toBe(false);
   });
 
-  it('writes events and the result as NDJSON, and nothing else, with --json', async () => {
+  it('prints only NDJSON with --json: every event, then the result', async () => {
     const { code, stdout, stderr } = await runInline({
       files,
       args: ['run', 'hello', '-i', 'who=ana', '--json'],
@@ -130,7 +130,7 @@ steps:
     expect(lines.at(-1)).toMatchObject({ status: 'completed', output: { who: 'ana' } });
   });
 
-  it('goes on although whoever reads its output has gone, and ends with its own exit code', async () => {
+  it('completes with its own exit code after the reader of its output has exited', async () => {
     const project = createProject({
       files: {
         'two.yaml': 'steps:\n  - { id: a, run: "true" }\n  - { id: b, needs: [a], run: "touch b" }\n',
@@ -152,12 +152,12 @@ steps:
     expect(project.has('b')).toBe(true);
   });
 
-  it('shows what steps print with --verbose', async () => {
+  it('shows the output of steps with --verbose', async () => {
     const { stderr } = await runInline({ files, args: ['run', 'hello', '-i', 'who=ana', '--verbose'] });
     expect(stderr).toContain('| finished');
   });
 
-  it('says what failed and what to type next', async () => {
+  it('says which step failed and what to type next', async () => {
     const failing =
       'steps:\n  - { id: build, run: "echo no compiler >&2; exit 3" }\n  - { id: ship, needs: [build], run: "true" }\n';
     const { code, stdout, stderr, project } = await runInline({
@@ -190,7 +190,7 @@ steps:
     `);
   });
 
-  it('ends with 4 when the run used up its budget', async () => {
+  it('exits with 4 when the run exceeds its budget', async () => {
     const slow = 'runtime: { budget: { minutes: 0.001 } }\nsteps:\n  - { id: slow, run: "sleep 600" }\n';
     const { code, stderr } = await runInline({ files: { 'slow.yaml': slow }, args: ['run', 'slow.yaml'] });
     expect(code).toBe(4);
@@ -198,8 +198,8 @@ steps:
   });
 });
 
-describe('definitions', () => {
-  it('finds the root from a folder below, and records the source relative to it', async () => {
+describe('reprise run <workflow>', () => {
+  it('finds the project root from a subfolder, and records the source relative to it', async () => {
     const project = createProject({ files: { ...files, 'deep/down/note.txt': '' } });
     const { code, stdout } = await project.run(['run', 'hello', '-i', 'who=ana', '--json'], {
       cwd: 'deep/down',
@@ -209,7 +209,7 @@ describe('definitions', () => {
     expect(project.has('.reprise/state/reprise.db')).toBe(true);
   });
 
-  it('runs a module: its default export, or the one that is named', async () => {
+  it('runs a named export of a module, and lists the exports if none is named', async () => {
     const module = `
 import { step, workflow } from '${defineModule}';
 import { z } from '${zodModule}';
@@ -242,7 +242,7 @@ export const other = workflow('other', { steps: [step('one', { run: () => 1 })] 
     `);
   });
 
-  it('loads TypeScript with the tsx of the project, and says what to do without it', async () => {
+  it('loads TypeScript with the tsx of the project, and suggests it if it is missing', async () => {
     if (Reflect.get(process.features, 'typescript')) return;
     const flow = `import { step, workflow } from '${defineModule}';\nconst answer: number = 42;\nexport default workflow('typed', { steps: [step('answer', { run: (): number => answer })] });\n`;
     const project = createProject({ files: { 'typed.ts': flow } });
@@ -288,40 +288,42 @@ export async function load(url, context, next) {
   });
 });
 
-describe('limits', () => {
-  const width = `
+describe('max_concurrent_workers', () => {
+  const fourSteps = `
 runtime: { max_concurrent_workers: 2 }
 steps:
-${[1, 2, 3].map(n => `  - { id: s${n}, run: "echo + >> log; sleep 0.05; echo - >> log" }`).join('\n')}
+${[1, 2, 3, 4].map(n => `  - { id: s${n}, run: "true" }`).join('\n')}
 `;
-  const mostAtOnce = (log: string): number => {
-    let [now, most] = [0, 0];
-    for (const mark of log.trim().split('\n')) {
-      now += mark === '+' ? 1 : -1;
-      most = Math.max(most, now);
+  const peakConcurrency = (ndjson: string): number => {
+    let [running, peak] = [0, 0];
+    for (const { type } of parseLines<{ type: string }>(ndjson)) {
+      if (type === 'step.started') running++;
+      else if (type === 'step.completed') running--;
+      peak = Math.max(peak, running);
     }
-    return most;
+    return peak;
   };
 
-  it('takes the flag before the environment before the workflow before the project', async () => {
+  it('is taken from the flag, else the environment, else the workflow, else the project', async () => {
     const project = createProject({
-      files: { 'w.yaml': width, 'reprise.yaml': 'runtime: { max_concurrent_workers: 1 }\n' },
+      files: { 'w.yaml': fourSteps, 'reprise.yaml': 'runtime: { max_concurrent_workers: 1 }\n' },
     });
-    const places = async (args: readonly string[], env = {}) => {
-      project.write({ log: '' });
-      expect(await project.run(['run', 'w.yaml', '-q', ...args], { env })).toMatchObject({ code: 0 });
-      return mostAtOnce(project.read('log'));
+    const peakOf = async (args: readonly string[], env = {}) => {
+      const { code, stdout } = await project.run(['run', 'w.yaml', '--json', ...args], { env });
+      expect(code).toBe(0);
+      return peakConcurrency(stdout);
     };
-    expect(await places(['--max-concurrent', '1'], { REPRISE_MAX_CONCURRENT_WORKERS: '3' })).toBe(1);
-    expect(await places([], { REPRISE_MAX_CONCURRENT_WORKERS: '1' })).toBe(1);
-    expect(await places([])).toBeLessThanOrEqual(2);
-    project.write({ 'w.yaml': width.replace(/runtime.*\n/, '') });
-    expect(await places([])).toBe(1);
+    const env = { REPRISE_MAX_CONCURRENT_WORKERS: '3' };
+    expect(await peakOf(['--max-concurrent', '4'], env)).toBe(4);
+    expect(await peakOf([], env)).toBe(3);
+    expect(await peakOf([])).toBe(2);
+    project.write({ 'w.yaml': fourSteps.replace(/runtime.*\n/, '') });
+    expect(await peakOf([])).toBe(1);
   });
 });
 
-describe('the state', () => {
-  it('is hidden from git without touching a file that is committed, in a worktree too', async () => {
+describe('the state folder', () => {
+  it('is excluded from git without changing a committed file, also in a worktree', async () => {
     const project = createProject({ files, git: true });
     const git = (cwd: string, ...args: string[]) =>
       execFileSync('git', ['-c', 'user.name=ana', '-c', 'user.email=ana@example.org', ...args], {
@@ -329,7 +331,7 @@ describe('the state', () => {
         encoding: 'utf8',
       });
     git(project.root, 'add', '.');
-    git(project.root, 'commit', '--quiet', '-m', 'first');
+    git(project.root, 'commit', '--quiet', '-m', 'Initial commit');
     await project.run(['run', 'hello', '-i', 'who=ana']);
     expect(project.has('.reprise/state/reprise.db')).toBe(true);
     expect(git(project.root, 'status', '--porcelain')).toBe('');
@@ -345,7 +347,7 @@ describe('the state', () => {
     expect(project.read('.git/info/exclude').match(/^\.reprise\/.*$/gm)).toHaveLength(2);
   });
 
-  it('can be kept elsewhere', async () => {
+  it('can be set by a flag or an environment variable', async () => {
     const project = createProject({ files });
     await project.run(['run', 'hello', '-q', '-i', 'who=ana', '--state-dir', 'a']);
     await project.run(['run', 'hello', '-q', '-i', 'who=ana'], { env: { REPRISE_STATE_DIR: 'b' } });
@@ -355,14 +357,16 @@ describe('the state', () => {
     expect(parseLines((await project.run(['list', '--json', '--state-dir', 'a'])).stdout)).toHaveLength(1);
   });
 
-  it('is named by every command to type next if the flag named it, and only then', async () => {
-    const project = createProject({ files: { 'gate.yaml': 'steps:\n  - { id: ok, approve: "Well?" }\n' } });
+  it('is in every suggested command if it was set by the flag, and only then', async () => {
+    const project = createProject({
+      files: { 'approval.yaml': 'steps:\n  - { id: ok, approve: "Continue?" }\n' },
+    });
     const suffixes = (text: string) =>
       [
         ...project.stable(text).matchAll(/reprise \w+ <run>( ok)?(?: --choice \w+)?( --state-dir '[^']*')?/g),
       ].map(found => found[2]);
     const flag = ['--state-dir', 'my state'];
-    const run = await project.run(['run', 'gate.yaml', ...flag]);
+    const run = await project.run(['run', 'approval.yaml', ...flag]);
     const [{ id } = { id: '' }] = parseLines<{ id: string }>(
       (await project.run(['list', '--json', ...flag])).stdout,
     );
@@ -378,11 +382,11 @@ describe('the state', () => {
     expect(suffixes(shown.stdout)).toEqual([suffix, suffix]);
     for (const { stdout, stderr } of [data, unknown, answered, twice, cancelled, ended])
       expect(suffixes(stdout + stderr)).toEqual([suffix]);
-    const other = await project.run(['run', 'gate.yaml'], { env: { REPRISE_STATE_DIR: 'b' } });
+    const other = await project.run(['run', 'approval.yaml'], { env: { REPRISE_STATE_DIR: 'b' } });
     expect(suffixes(other.stderr)).toEqual([undefined, undefined, undefined]);
   });
 
-  it('is named by the hint of a resume that is refused', async () => {
+  it('is in the hint of a refused resume', async () => {
     const failing = 'steps:\n  - { id: a, run: "true" }\n  - { id: b, needs: [a], run: "false" }\n';
     const { project } = await runInline({
       files: { 'w.yaml': failing },

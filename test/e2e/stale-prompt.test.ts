@@ -23,7 +23,7 @@ ${prompt.replace(/^/gm, '      ')}
 
 const file = 'cases/one/one.toml';
 
-it('a prompt that has changed since it was recorded fails the case, with a diff and the command to type', async () => {
+it('a case fails if the prompt differs from the recorded one, and shows the difference', async () => {
   const { run, write } = createProject({ files: { [file]: caseWith('Change nothing else.') } });
   expect((await run(['test', '--record'])).code).toBe(0);
   write({ [file]: caseWith('Change nothing else,\nand add a test.') });

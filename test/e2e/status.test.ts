@@ -6,7 +6,7 @@ import { parseLines, runInline, until } from './run-inline.ts';
 
 const config = 'workers: { agent: implement }';
 
-/** Does its task once it is told to go on. */
+/** Finishes its task once `$MARKS.go` exists. */
 const patient = `
 echo "$REPRISE_TASK" >> "$MARKS"
 until [ -e "$MARKS.go" ]; do sleep 0.05; done
@@ -14,7 +14,7 @@ echo done > "$REPRISE_TASK.txt"
 echo "<next>land</next>"`;
 
 const files = {
-  'issues/fix-readme.md': '---\npriority: P1\n---\n# Fix the readme\n\nIt is wrong.\n',
+  'issues/fix-readme.md': '---\npriority: P1\n---\n# Fix the readme\n\nThe install command is outdated.\n',
   'issues/日本語.md': '---\nstate: draft\n---\n# 日本語\n',
 };
 
@@ -37,7 +37,7 @@ const statusOf = async (at: AgentProject): Promise<Status> =>
 const standingsOf = ({ tasks }: Status) => Object.fromEntries(tasks.map(task => [task.id, task.standing]));
 
 describe('reprise status', () => {
-  it('says how to start a worker where there is none, and makes nothing', async () => {
+  it('says how to start a worker if there is none, and creates nothing', async () => {
     const at = project();
     const before = at.checkout();
     const { code, stdout, stderr } = await at.run(['status']);
@@ -64,7 +64,7 @@ describe('reprise status', () => {
     expect(at.checkout()).toBe(before);
   });
 
-  it('says what to do where there is no repository, and where there is no commit', async () => {
+  it('is refused outside a repository and in one without commits', async () => {
     const outside = await runInline({ args: ['status'] });
     expect(outside.code).toBe(1);
     expect(outside.stderr).toContain('error[NOT_A_REPOSITORY]');
@@ -74,7 +74,7 @@ describe('reprise status', () => {
     expect(empty.stderr).toContain('the repository has no commits yet');
   });
 
-  it('shows who works on what, and who is dead', async () => {
+  it('shows the task of each worker, and which workers are dead', async () => {
     const at = project();
     const worker = at.begin(['worker', '--name', 'ärbeiter', '--once']);
     await until(() => at.marks().length > 0);
@@ -91,7 +91,7 @@ describe('reprise status', () => {
     ]);
     expect(standingsOf(alive)).toEqual({ 'fix-readme': 'held', 日本語: 'draft' });
     const { stdout } = await at.run(['status']);
-    // Some commits look like the id of a run.
+    // A commit id can look like the id of a run, so it is replaced first.
     const shown = at.stable(stdout.replace(/\([0-9a-f]{10}\)/, '(<commit>)'));
     expect(shown).toMatchInlineSnapshot(`
       "1 worker on main (<commit>)
@@ -119,7 +119,7 @@ describe('reprise status', () => {
     expect(at.leftRunning()).toEqual([]);
   });
 
-  it('shows who has a lock, and who waits for it', async () => {
+  it('shows the holder of each lock and the workers that wait for it', async () => {
     const at = agentProject({
       agents: {
         implement: patient,
@@ -149,7 +149,7 @@ describe('reprise status', () => {
     expect(await holders()).toEqual([]);
   });
 
-  it('shows what was parked', async () => {
+  it('shows parked work and how to inspect it', async () => {
     const at = agentProject({
       agents: { implement: 'echo half > half.txt; echo "<next>give-up: it is too hard</next>"' },
       files,
@@ -164,7 +164,7 @@ describe('reprise status', () => {
     );
   });
 
-  it('goes on without a command that lists tasks and fails', async () => {
+  it('reports a failing `tasks.command` and shows the rest', async () => {
     const at = agentProject({
       agents: { implement: patient },
       config: `${config}\ntasks: { command: "echo no >&2; exit 3" }`,
@@ -174,10 +174,10 @@ describe('reprise status', () => {
     expect(stdout).toContain('the command that lists the tasks failed: echo no >&2; exit 3');
   });
 
-  it('can be left while a command still lists the tasks', async () => {
+  it('ends on Ctrl-C while `tasks.command` is running', async () => {
     const at = agentProject({
       agents: { implement: patient },
-      config: 'tasks: { command: "echo begun >> $MARKS; exec sleep 1000" }',
+      config: 'tasks: { command: "echo started >> $MARKS; exec sleep 1000" }',
     });
     for (const [args, code] of [
       [['status'], 130],
@@ -185,10 +185,10 @@ describe('reprise status', () => {
       [['tasks'], 130],
     ] as const) {
       const before = at.marks().length;
-      const looking = at.begin(args);
+      const command = at.begin(args);
       await until(() => at.marks().length > before);
-      looking.kill('SIGINT');
-      const { stdout, ...ended } = await looking.ended;
+      command.kill('SIGINT');
+      const { stdout, ...ended } = await command.ended;
       const stderr = code === 0 ? '' : 'error[CANCELLED]: the command that lists the tasks was stopped\n';
       expect(ended).toEqual({ code, stderr });
       expect(stdout).toBe('');
@@ -196,7 +196,7 @@ describe('reprise status', () => {
     }
   });
 
-  it('follows what changes in a pipe, and leaves everything alone when it is left', async () => {
+  it('prints every change with --watch, and does not affect the worker when it ends', async () => {
     const at = project();
     const watch = at.start(['status', '--watch', '--json']);
     const blocks = () => parseLines<Status>(watch.stdout);
@@ -218,7 +218,7 @@ describe('reprise status', () => {
     for (const [index, mark] of marks.entries()) expect(mark).not.toBe(marks[index - 1]);
   });
 
-  it('names the branch that it was asked for', async () => {
+  it('shows the branch that --branch names', async () => {
     const at = project();
     at.git('branch', 'next');
     writeFileSync(join(at.root, 'issues', 'new.md'), '# New\n');

@@ -3,7 +3,7 @@ import { agentProject } from './agent-project.ts';
 import { parseLines, until } from './run-inline.ts';
 
 const files = {
-  'issues/fix-readme.md': '---\npriority: P1\n---\n# Fix the readme\n\nIt is wrong.\n',
+  'issues/fix-readme.md': '---\npriority: P1\n---\n# Fix the readme\n\nThe install command is outdated.\n',
   'issues/add-tests.md': '---\nneeds: [fix-readme]\n---\n# Add tests\n',
   'issues/odd.md': '---\nprio: P1\n---\n# Odd\n',
 };
@@ -23,7 +23,7 @@ interface Row {
 }
 
 describe('reprise tasks', () => {
-  it('lists all tasks, with what is wrong and what is not committed', async () => {
+  it('lists all tasks, invalid task files and uncommitted ones', async () => {
     const at = project();
     at.write({ 'issues/later.md': '# Later\n' });
     const { code, stdout, stderr } = await at.run(['tasks']);
@@ -53,7 +53,7 @@ describe('reprise tasks', () => {
     expect(at.has('.reprise/state')).toBe(false);
   });
 
-  it('says how to add the first', async () => {
+  it('says how to add a task if there are none', async () => {
     const at = agentProject({ agents: { implement: patient } });
     const { code, stdout, stderr } = await at.run(['tasks']);
     expect({ code, stdout, stderr }).toEqual({
@@ -63,7 +63,7 @@ describe('reprise tasks', () => {
     });
   });
 
-  it('shows one, also by the name of its file', async () => {
+  it('shows one task, by its id or by its file', async () => {
     const at = project();
     const { code, stdout } = await at.run(['tasks', 'show', 'issues/fix-readme.md']);
     expect(code).toBe(0);
@@ -77,7 +77,7 @@ describe('reprise tasks', () => {
 
       # Fix the readme
 
-      It is wrong.
+      The install command is outdated.
       "
     `);
     const odd = await at.run(['tasks', 'show', 'odd', '--json']);
@@ -99,7 +99,7 @@ describe('reprise tasks', () => {
     [['release'], '`tasks release` needs a task name', 'reprise tasks release <name>'],
     [['list', 'fix-readme'], '`tasks list` takes no task name', 'reprise tasks show fix-readme'],
     [['claim', 'fix-readme', '--by', ' '], '--by needs a name', ''],
-  ])('%j is refused with a way out', async (args, message, hint) => {
+  ])('refuses %j and says what to type instead', async (args, message, hint) => {
     const at = project();
     at.write({ 'issues/later.md': '# Later\n' });
     const { code, stderr } = await at.run(['tasks', ...args]);
@@ -109,7 +109,7 @@ describe('reprise tasks', () => {
     expect(at.has('.reprise/state')).toBe(false);
   });
 
-  it('lets a person take one, which no worker takes then, and give it back', async () => {
+  it('claims a task for a person, so that no worker takes it, and releases it again', async () => {
     const at = project();
     at.tell('go', '');
     expect(await at.run(['tasks', 'claim', 'fix-readme'])).toMatchObject({
@@ -139,7 +139,7 @@ describe('reprise tasks', () => {
     expect(at.git('log', '-1', '--format=%s', 'main')).toBe('Fix the readme');
   });
 
-  it('takes one away from a worker, which cannot land it any more', async () => {
+  it('releases the task of a running worker, which then cannot land it', async () => {
     const at = project();
     const worker = at.begin(['worker', '--once']);
     await until(() => at.marks().length > 0);
@@ -167,7 +167,7 @@ describe('reprise tasks', () => {
     expect(row).toMatchObject({ standing: 'held', claim: { by: 'bob', run: null, token: 2 } });
   });
 
-  it('has one tried again that failed', async () => {
+  it('releases a failed task, so that it is retried', async () => {
     const at = project('echo half > half.txt; echo "<next>give-up: it is too hard</next>"');
     expect((await at.cli(['worker', '--once'])).code).toBe(1);
     expect((await at.run(['tasks'])).stdout).toContain('failed on reprise/parked/fix-readme');
@@ -175,7 +175,7 @@ describe('reprise tasks', () => {
     expect((await at.run(['tasks'])).stdout).toMatch(/fix-readme +P1 +ready/);
   });
 
-  it('says what else is to be done for one that has landed', async () => {
+  it('says how to redo a landed task', async () => {
     const at = project();
     at.tell('go', '');
     expect((await at.cli(['worker', '--once'])).code).toBe(0);

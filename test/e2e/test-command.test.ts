@@ -19,7 +19,7 @@ const filesWith = (root: string, text: string): readonly string[] =>
     .map(entry => join(entry.parentPath, entry.name))
     .filter(file => readFileSync(file, 'latin1').includes(text));
 
-it('a case is recorded, replayed, and compared with its snapshot', async () => {
+it('records a case, replays it and compares it with its snapshot', async () => {
   const { run, write, read, has } = withCase(shellCase('[run]\nargs = ["hello"]'));
   const unrecorded = await run(['test']);
   expect(unrecorded.code).toBe(1);
@@ -44,7 +44,7 @@ it('a case is recorded, replayed, and compared with its snapshot', async () => {
   expect(has('cases/one/one.snap.new')).toBe(false);
 });
 
-it('steps of a group run at once, and what they print comes in the order of the file', async () => {
+it('runs the commands of a group in parallel, and prints their output in the order of the file', async () => {
   const { run, read } = withCase(
     shellCase(`
 timeline = true
@@ -87,7 +87,7 @@ concurrent_group = "both"
   expect(witness.mostOpen).toBe(2);
 });
 
-it('a case that another command records is left as it is, unless that command asks for it', async () => {
+it('skips a case with `recorded_by` unless that command records it', async () => {
   const { run, read, write, has } = withCase(
     shellCase('recorded_by = "make tapes"\n[run]\nargs = ["hello"]'),
   );
@@ -110,7 +110,7 @@ it('a case that another command records is left as it is, unless that command as
   expect(await run(['test'])).toMatchObject({ code: 0 });
 });
 
-it('a run that fails is recorded only if the case says that it fails', async () => {
+it('records a failing run only if the case expects the failure', async () => {
   const failing = (expectation: string) => `
 [run]
 args = ["oops"]
@@ -131,7 +131,7 @@ steps: [{ id: a, run: "exit 3" }]
   expect(await run(['test'])).toMatchObject({ code: 0 });
 });
 
-it('a trigger sets the clock forward, so that nobody waits for a retry in an hour', async () => {
+it('a trigger advances the clock, so that a backoff of an hour takes no time', async () => {
   const { run } = withCase(`
 [run]
 args = ["again"]
@@ -155,7 +155,7 @@ steps:
   expect(await run(['test'])).toMatchObject({ code: 0 });
 });
 
-it('a trigger that never fires fails the case, and so does a kill that never comes', async () => {
+it('fails a case whose trigger or `kill_after` never happens', async () => {
   const { run } = withCase(
     shellCase(`
 [[multi.steps]]
@@ -179,7 +179,7 @@ action = "exit"
   expect(stdout).toContain('command b ended before `kill_after` happened');
 });
 
-it('Ctrl-C ends a recording, of which nothing is kept', async () => {
+it('stops a recording on Ctrl-C and keeps nothing of it', async () => {
   const { root, write, start, has } = createProject();
   write({
     'cases/one/one.toml': `
@@ -188,12 +188,12 @@ args = ["long"]
 [files]
 ".reprise/workflows/long.yaml" = '''
 name: long
-steps: [{ id: wait, run: "touch ${join(root, 'begun')}; sleep 60" }]
+steps: [{ id: wait, run: "touch ${join(root, 'started')}; sleep 60" }]
 '''
 `,
   });
   const recording = start(['test', '--record']);
-  await until(() => has('begun'));
+  await until(() => has('started'));
   recording.kill('SIGINT');
   const { code, stderr } = await recording.ended;
   expect(code).toBe(130);
@@ -201,7 +201,7 @@ steps: [{ id: wait, run: "touch ${join(root, 'begun')}; sleep 60" }]
   expect(readdirSync(join(root, 'cases/one'))).toEqual(['one.toml']);
 });
 
-it('an unknown key is refused with its place, in every case, and nothing is played', async () => {
+it('refuses an unknown key with its position, and replays nothing', async () => {
   const { run } = withCase(`[run]\nargs = ["hello"]\ntimout = "1m"\n`);
   const { code, stdout } = await run(['test', '--reporter', 'json']);
   expect(code).toBe(2);
@@ -213,14 +213,14 @@ it('an unknown key is refused with its place, in every case, and nothing is play
   expect(stdout).toContain('did you mean `timeout`?');
 });
 
-it('a secret that is printed is hidden, and one that is written fails the recording', async () => {
-  const talking = (what: string) => `
+it('redacts a printed secret, and fails the recording if a file has one', async () => {
+  const talking = (script: string) => `
 [run]
 args = ["talk"]
 [files]
 "reprise.yaml" = '''
 agents:
-  talker: { kind: scripted, script: [{ run: '${what}' }, { say: Done. }] }
+  talker: { kind: scripted, script: [{ run: '${script}' }, { say: Done. }] }
 '''
 ".reprise/workflows/talk.yaml" = '''
 name: talk

@@ -7,14 +7,14 @@ import { createProject, type Files, parseLines, type TestProject, until } from '
 const git = (project: TestProject, ...args: string[]): string =>
   execFileSync('git', args, { cwd: project.root, encoding: 'utf8' });
 
-/** A repository with one commit and the given files beside it. */
+/** Repository whose first commit has the given files. */
 function repository(files: Files): TestProject {
   const project = createProject({ files: { 'a.txt': 'one\n', ...files }, git: true });
   git(project, 'symbolic-ref', 'HEAD', 'refs/heads/main');
   git(project, 'config', 'user.name', 'ana');
   git(project, 'config', 'user.email', 'ana@example.com');
   git(project, 'add', '--all');
-  git(project, 'commit', '--quiet', '--message', 'begin');
+  git(project, 'commit', '--quiet', '--message', 'Initial commit');
   return project;
 }
 
@@ -23,7 +23,7 @@ agents:
   coder:
     kind: scripted
     script:
-      - say: "I write \\e[31mthe file\\e[0m"
+      - say: "Writing \\e[31mthe file\\e[0m"
       - write: { path: b.txt, content: "new\\n" }
       - result: { text: done }
   blocked:
@@ -38,14 +38,14 @@ const files = {
 steps:
   - id: fix
     agent: coder
-    prompt: "Fix it"
+    prompt: "Fix the typo"
     concurrency: 2
     select: { rank: 'echo "\${REPRISE_WORKER:-0}"' }
   - { id: note, run: "echo noted", workspace: none }
 `,
   '.reprise/workflows/pair.yaml': `
 steps:
-  - { id: fix, agent: coder, prompt: "Fix it", concurrency: 2 }
+  - { id: fix, agent: coder, prompt: "Fix the typo", concurrency: 2 }
 `,
 };
 
@@ -56,7 +56,7 @@ const started = async (project: TestProject, ...args: string[]) => {
 };
 
 describe('the work of agents', () => {
-  it('can be read, compared, landed and tidied up', async () => {
+  it('is shown by logs and diff, landed by land and removed by gc', async () => {
     const project = repository(files);
     const { code, stderr, run, cost } = await started(project, 'fix');
     expect({ code, cost }).toEqual({ code: 0, cost: 0 });
@@ -64,7 +64,7 @@ describe('the work of agents', () => {
     expect(stderr).toContain(`next: reprise diff ${run} fix:${winner}`);
 
     const logs = await project.run(['logs', run, 'fix:0']);
-    expect(logs.stdout).toContain('I write the file\n');
+    expect(logs.stdout).toContain('Writing the file\n');
     expect(logs.stdout).not.toContain('\u001B');
     const lines = parseLines((await project.run(['logs', run, '--json'])).stdout);
     expect(lines).toContainEqual({ step: 'note', worker: null, attempt: 1, line: 'noted' });
@@ -72,7 +72,7 @@ describe('the work of agents', () => {
       step: 'fix',
       worker: 1,
       attempt: 1,
-      line: 'I write \u001B[31mthe file\u001B[0m',
+      line: 'Writing \u001B[31mthe file\u001B[0m',
     });
 
     const diff = await project.run(['diff', run, 'fix']);
@@ -107,14 +107,14 @@ describe('the work of agents', () => {
     expect(dry.stdout).toContain(`would remove .reprise/workspaces/fix/${run}/fix/worker_0`);
     expect(existsSync(join(project.root, '.reprise/workspaces/fix', run, 'fix/worker_0'))).toBe(true);
     const removed = await project.run(['gc', '--json']);
-    const loser = `reprise/fix/${run}/fix/worker_${1 - Number(winner)}`;
+    const otherBranch = `reprise/fix/${run}/fix/worker_${1 - Number(winner)}`;
     expect(parseLines(removed.stdout)[0]).toMatchObject({
       dry_run: false,
       freed_bytes: expect.any(Number),
     });
     expect(existsSync(join(project.root, '.reprise/workspaces/fix', run, 'fix/worker_0'))).toBe(false);
-    // Both wrote the same, so the loser's commit may be told from what landed only by its id.
-    expect(git(project, 'branch', '--list', loser)).toContain(loser);
+    // Both copies wrote the same content, so the other copy's commit differs from the landed one only by its id.
+    expect(git(project, 'branch', '--list', otherBranch)).toContain(otherBranch);
     expect(await project.run(['gc'])).toMatchObject({
       code: 0,
       stdout: expect.stringContaining('nothing to remove'),
@@ -122,7 +122,7 @@ describe('the work of agents', () => {
     expect((await project.run(['diff', run, 'fix'])).stdout).toContain('+new');
   });
 
-  it('asks which worker is meant where none was selected', async () => {
+  it('needs the number of a copy if none was selected', async () => {
     const project = repository(files);
     const { run } = await started(project, 'pair');
     expect(await project.run(['diff', run, 'fix'])).toMatchObject({
@@ -139,14 +139,14 @@ describe('the work of agents', () => {
     );
   });
 
-  it('is not landed if it does not pass or does not fit, and then nothing has changed', async () => {
+  it('is not landed if it fails the verification or conflicts, and nothing changes', async () => {
     const project = repository(files);
     const { run } = await started(project, 'pair');
     const head = git(project, 'rev-parse', 'HEAD');
-    const refused = await project.run(['land', run, 'fix:0', '--verify', 'echo too bad; false']);
+    const refused = await project.run(['land', run, 'fix:0', '--verify', 'echo no good; false']);
     expect(refused.code).toBe(6);
-    expect(refused.stderr).toContain('too bad');
-    expect(refused.stderr).toContain(`retry: reprise land ${run} fix:0 --verify 'echo too bad; false'`);
+    expect(refused.stderr).toContain('no good');
+    expect(refused.stderr).toContain(`retry: reprise land ${run} fix:0 --verify 'echo no good; false'`);
     expect((await project.run(['land', run, 'fix:0', '--onto', 'nowhere'])).code).toBe(6);
     project.write({ 'b.txt': 'mine\n' });
     git(project, 'add', 'b.txt');
@@ -161,7 +161,7 @@ describe('the work of agents', () => {
     expect(project.read('b.txt')).toBe('mine\n');
   });
 
-  it('can be seen before it is saved', async () => {
+  it('is shown by diff before it is saved', async () => {
     const script =
       'echo half > half.txt; echo more >> a.txt; touch "$GO.ready"; until [ -f "$GO" ]; do sleep 0.02; done';
     const project = repository({
@@ -180,8 +180,8 @@ describe('the work of agents', () => {
   });
 });
 
-describe('logs -f', () => {
-  it('shows lines as they come, until the run ends; leaving early does not stop it', async () => {
+describe('reprise logs --follow', () => {
+  it('prints lines until the run ends, and does not stop the run when it is interrupted', async () => {
     const script = 'echo first; until [ -f "$GO" ]; do sleep 0.02; done; echo last';
     const project = createProject({
       files: { '.reprise/workflows/slow.yaml': `steps:\n  - { id: slow, run: '${script}' }\n` },
@@ -190,25 +190,25 @@ describe('logs -f', () => {
     const running = project.start(['run', 'slow'], { env: { GO: go } });
     await until(() => existsSync(join(project.root, '.reprise/state/reprise.db')));
     await until(() => /slow +started/.test(running.stderr));
-    const patient = project.start(['logs', '-f']);
-    const hasty = project.start(['logs', '--follow']);
-    await until(() => hasty.stdout.includes('first') && patient.stdout.includes('first'));
-    hasty.kill('SIGINT');
-    expect((await hasty.ended).stdout).toBe('slow | first\n');
+    const toTheEnd = project.start(['logs', '-f']);
+    const interrupted = project.start(['logs', '--follow']);
+    await until(() => interrupted.stdout.includes('first') && toTheEnd.stdout.includes('first'));
+    interrupted.kill('SIGINT');
+    expect((await interrupted.ended).stdout).toBe('slow | first\n');
     writeFileSync(go, '');
-    expect(await patient.ended).toEqual({ code: 0, stdout: 'slow | first\nslow | last\n', stderr: '' });
+    expect(await toTheEnd.ended).toEqual({ code: 0, stdout: 'slow | first\nslow | last\n', stderr: '' });
     expect((await running.ended).code).toBe(0);
   });
 });
 
-describe('an agent without a workflow', () => {
-  it('works in copies, takes the prompt as it is, and can be resumed', async () => {
+describe('reprise run --agent', () => {
+  it('runs copies with the literal prompt, and can be resumed', async () => {
     const project = repository({
       'reprise.yaml': `agents:\n  echo: { kind: command, command: ["sh", "agent.sh"] }\n`,
       'agent.sh': 'cat > prompt.txt; test -f "$OK" || exit 3\n',
     });
     const ok = join(project.root, '.reprise', 'ok');
-    const prompt = 'Mind ${{ inputs.x }}, "$HOME" and `this`.\n';
+    const prompt = 'Keep ${{ inputs.x }}, "$HOME" and `this`.\n';
     const args = [
       'run',
       '--agent',
@@ -230,7 +230,7 @@ describe('an agent without a workflow', () => {
     );
     expect(run?.workflow).toBe('echo');
     const diff = await project.run(['diff', run?.id ?? '', 'work:1']);
-    expect(diff.stdout).toContain('+Mind ${{ inputs.x }}, "$HOME" and `this`.');
+    expect(diff.stdout).toContain('+Keep ${{ inputs.x }}, "$HOME" and `this`.');
   });
 
   it.each([
@@ -249,7 +249,7 @@ describe('an agent without a workflow', () => {
     ],
     [['run', 'fix', '--check', 'x'], '--check requires --agent', ''],
     [['run'], 'nothing to run: no workflow and no agent given', 'reprise run --agent claude'],
-  ])('%j is refused: %s', async (args, message, hint) => {
+  ])('refuses %j: %s', async (args, message, hint) => {
     const { code, stderr } = await createProject().run(args);
     expect(code).toBe(2);
     expect(stderr).toContain(`error[USAGE]: ${message}`);
@@ -257,8 +257,8 @@ describe('an agent without a workflow', () => {
   });
 });
 
-describe('agents of a project', () => {
-  it('must exist before anything runs', async () => {
+describe('the agents of a project', () => {
+  it('are checked before anything runs', async () => {
     const project = repository({
       ...files,
       '.reprise/agents/writer.md': '---\nkind: claude\n---\nWrite well.\n',
@@ -281,7 +281,7 @@ steps:
     expect((await project.run(['validate'])).code).toBe(0);
   });
 
-  it('that was denied something ends with the line to add, and a person is needed', async () => {
+  it('exit with 3 after a denied command, and show the line that allows it', async () => {
     const project = repository({
       ...files,
       '.reprise/workflows/blocked.yaml': 'steps:\n  - { id: a, agent: blocked, prompt: x }\n',
@@ -291,7 +291,7 @@ steps:
     expect(stderr).toContain('to allow it, add to the agent blocked: allow: ["Bash(make all)"]');
   });
 
-  it('are looked at by doctor', async () => {
+  it('are checked by doctor', async () => {
     const project = repository(files);
     const rows = parseLines<{ name: string; level: string; next?: string }>(
       (await project.run(['doctor', '--json'])).stdout,

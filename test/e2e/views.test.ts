@@ -15,7 +15,7 @@ steps:
 `,
   '.reprise/workflows/failing.yaml':
     'steps:\n  - { id: a, run: "true" }\n  - { id: b, needs: [a], run: "exit 9" }\n',
-  '.reprise/workflows/gate.yaml': 'steps:\n  - { id: ok, approve: "Well?" }\n',
+  '.reprise/workflows/gate.yaml': 'steps:\n  - { id: ok, approve: "Continue?" }\n',
 };
 
 const output = async (project: TestProject, ...args: string[]) => {
@@ -24,7 +24,7 @@ const output = async (project: TestProject, ...args: string[]) => {
   return project.stable(stdout);
 };
 
-describe('list', () => {
+describe('reprise list', () => {
   it('shows the runs of the project, newest first', async () => {
     const project = createProject({ files });
     expect(await project.run(['list'])).toMatchObject({
@@ -60,7 +60,7 @@ describe('list', () => {
     expect(parseLines((await project.run(['ls', '--json', '--workflow', 'failing'])).stdout)).toHaveLength(1);
   });
 
-  it('names the workflows that there are runs of if there are none of the one that is asked for', async () => {
+  it('names the workflows that have runs if the given one has none', async () => {
     const project = createProject({ files });
     for (const name of ['diamond', 'gate']) await project.run(['run', name]);
     expect(await project.run(['list', '--workflow', 'none'])).toMatchObject({
@@ -70,19 +70,19 @@ describe('list', () => {
     });
   });
 
-  it('ends quietly when whoever reads it has seen enough', async () => {
+  it('exits with 0 if the reader of the pipe has exited', async () => {
     const project = createProject({ files });
     await project.run(['run', 'diamond']);
     const cli = `"${process.execPath}" "${resolve('dist/cli/main.js')}"`;
-    // The reader is gone before anything is written.
+    // The reader closes the pipe before anything is written.
     const script = `${cli} list --json | exec 0<&-; exit "\${PIPESTATUS[0]}"`;
     const { status, stderr } = spawnSync('bash', ['-c', script], { cwd: project.root, encoding: 'utf8' });
     expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
   });
 });
 
-describe('show', () => {
-  it('tells how a run ended and what to type next, also when its definition is gone', async () => {
+describe('reprise show', () => {
+  it('shows how a run ended and what to type next, even if its definition was deleted', async () => {
     const project = createProject({ files });
     await project.run(['run', 'failing']);
     rmSync(join(project.root, '.reprise/workflows/failing.yaml'));
@@ -116,7 +116,7 @@ describe('show', () => {
     });
   });
 
-  it('gives no error for a step that completed in the end', async () => {
+  it('shows no error for a step that completed after a retry', async () => {
     const flaky =
       'steps:\n  - { id: a, run: "if mkdir once; then exit 1; fi", retry: { attempts: 2, backoff: { initial: 1ms } } }\n';
     const { project } = await runInline({ files: { 'flaky.yaml': flaky }, args: ['run', 'flaky.yaml'] });
@@ -125,7 +125,7 @@ describe('show', () => {
     expect(shown?.steps[0]).not.toHaveProperty('error');
   });
 
-  it('tells what a run waits for', async () => {
+  it('shows what a run is waiting for', async () => {
     const project = createProject({ files });
     await project.run(['run', 'gate']);
     expect(await output(project, 'show')).toMatchInlineSnapshot(`
@@ -133,7 +133,7 @@ describe('show', () => {
       no process is running it
       … gate is waiting for you
 
-        ◔  ok  waiting for approval: Well?
+        ◔  ok  waiting for approval: Continue?
         1 step, <took>
 
       next: reprise approve <run> ok  answer: approve or reject
@@ -149,7 +149,7 @@ describe('show', () => {
     ]);
   });
 
-  it('tells who is running a run', async () => {
+  it('shows the process of a run', async () => {
     const project = createProject({
       files: { 'slow.yaml': 'steps:\n  - { id: slow, run: "touch started; exec sleep 1000" }\n' },
     });
@@ -175,8 +175,8 @@ describe('show', () => {
   });
 });
 
-describe('history', () => {
-  it('has the same order however the steps overlapped, unless it is asked for as it happened', async () => {
+describe('reprise history', () => {
+  it('orders events by step however the steps overlapped, and by time with --raw', async () => {
     const project = createProject({ files });
     await project.run(['run', 'diamond']);
     expect(await output(project, 'history')).toMatchInlineSnapshot(`
@@ -205,7 +205,7 @@ describe('history', () => {
     ]);
   });
 
-  it('has digests that are equal for runs that did the same', async () => {
+  it('prints equal digests for equivalent runs', async () => {
     const project = createProject({ files });
     const digests = async () => {
       await project.run(['run', 'diamond']);
@@ -221,8 +221,8 @@ describe('history', () => {
   });
 });
 
-describe('replay', () => {
-  /** Name, content and time of change of every file but the one in which SQLite's readers keep their locks. */
+describe('reprise replay', () => {
+  /** Path, mtime and content hash of every file, except SQLite's shared memory, which readers lock. */
   const filesIn = (folder: string): readonly string[] =>
     readdirSync(folder, { recursive: true, withFileTypes: true })
       .filter(entry => entry.isFile() && !entry.name.endsWith('-shm'))
@@ -233,7 +233,7 @@ describe('replay', () => {
           `${file} ${statSync(file).mtimeMs} ${createHash('sha256').update(readFileSync(file)).digest('hex')}`,
       );
 
-  it('gives the recorded output, runs nothing and writes nothing', async () => {
+  it('prints the recorded output, runs nothing and writes nothing', async () => {
     const counting =
       'steps:\n  - { id: count, run: "echo ran >> marks; echo n=1 > /dev/null; echo \\"{\\\\\\"n\\\\\\": 1}\\" > $REPRISE_OUTPUT" }\n';
     const project = createProject({ files: { 'count.yaml': counting } });
@@ -251,7 +251,7 @@ describe('replay', () => {
     expect(project.read('marks')).toBe('ran\n');
   });
 
-  it('ends as the recorded run did', async () => {
+  it('exits as the recorded run did', async () => {
     const project = createProject({ files });
     await project.run(['run', 'failing']);
     const failed = await project.run(['replay']);
@@ -265,7 +265,7 @@ describe('replay', () => {
     expect(await project.run(['replay'])).toMatchObject({ code: 3 });
   });
 
-  it('ends with 5 when the history does not fit the definition', async () => {
+  it('exits with 5 if the definition has changed', async () => {
     const project = createProject({ files });
     await project.run(['run', 'diamond']);
     project.write({
@@ -284,8 +284,8 @@ describe('replay', () => {
   });
 });
 
-describe('graph', () => {
-  it('draws a workflow, plain, as Mermaid and as JSON, with the statuses of a run', async () => {
+describe('reprise graph', () => {
+  it('prints a workflow as text, Mermaid and JSON, with the statuses of a run', async () => {
     const project = createProject({ files });
     expect(await output(project, 'graph', 'diamond')).toMatchInlineSnapshot(`
       "diamond: 4 steps
@@ -334,8 +334,8 @@ describe('graph', () => {
   });
 });
 
-describe('validate', () => {
-  it('checks everything in the project, and lists all problems of all files', async () => {
+describe('reprise validate', () => {
+  it('checks every file of the project and lists all problems', async () => {
     const project = createProject({ files });
     expect(await output(project, 'validate')).toMatchInlineSnapshot(`
       "ok .reprise/workflows/diamond.yaml (diamond)
@@ -381,8 +381,8 @@ describe('validate', () => {
   });
 });
 
-describe('doctor', () => {
-  it('looks at what runs depend on', async () => {
+describe('reprise doctor', () => {
+  it('checks what runs depend on', async () => {
     const { code, stdout, project } = await runInline({ files, git: true, args: ['doctor'] });
     expect(code, stdout).toBe(0);
     expect(stdout).toMatch(/^ok {3}node: v\d+/m);
@@ -404,7 +404,7 @@ describe('doctor', () => {
     ]);
   });
 
-  it('fails and says what to do when the store cannot work', async () => {
+  it('fails and says what to do if the store cannot be opened', async () => {
     const { code, stdout } = await runInline({
       files: { ...files, 'not-a-folder': '' },
       args: ['doctor', '--state-dir', 'not-a-folder/state'],

@@ -5,51 +5,51 @@ import { createProject, runInline } from './run-inline.ts';
 import { saidBy, workerProject } from './worker-project.ts';
 
 const implement = 'echo new > new.txt; echo "<next>land</next>"';
-const tasks = { one: '# Do it\n' };
+const tasks = { one: '# Add a file\n' };
 const project = (config = '') => workerProject({ agents: { implement }, tasks, config });
 
-const landedOn = (of: ReturnType<typeof project>, branch: string) =>
-  of.git('log', '--format=%s', branch).split('\n');
+const landedOn = (lab: ReturnType<typeof project>, branch: string) =>
+  lab.git('log', '--format=%s', branch).split('\n');
 
-describe('a worker lands on', () => {
+describe('a worker', () => {
   it.each([['feat/x'], ['größe/日本語'], ["it's-$HOME"]])(
-    'the branch %s, and leaves main alone',
+    'lands on the branch %s and leaves main alone',
     async branch => {
       const lab = project();
       lab.git('branch', branch);
       const main = lab.git('rev-parse', 'main');
       const { code, stderr } = await lab.worker(['--until-idle', '--branch', branch]).ended;
       expect(code, stderr).toBe(0);
-      expect(landedOn(lab, branch)).toEqual(['Do it', 'begin']);
+      expect(landedOn(lab, branch)).toEqual(['Add a file', 'Initial commit']);
       expect(lab.git('rev-parse', 'main')).toBe(main);
       expect(lab.git('status', '--porcelain')).toBe('');
     },
   );
 
-  it('main although HEAD is detached', async () => {
+  it('lands on main even if HEAD is detached', async () => {
     const lab = project();
     lab.git('checkout', '--quiet', '--detach');
     const { code, stderr } = await lab.worker(['--until-idle']).ended;
     expect(code, stderr).toBe(0);
-    expect(landedOn(lab, 'main')).toEqual(['Do it', 'begin']);
-    expect(landedOn(lab, 'HEAD')).toEqual(['begin']);
+    expect(landedOn(lab, 'main')).toEqual(['Add a file', 'Initial commit']);
+    expect(landedOn(lab, 'HEAD')).toEqual(['Initial commit']);
   });
 
-  it('what is checked out if there is no main', async () => {
+  it('lands on the checked-out branch if there is no main', async () => {
     const lab = project();
     lab.git('branch', '--move', 'main', 'trunk');
     const { code, stderr } = await lab.worker(['--until-idle']).ended;
     expect(code, stderr).toBe(0);
-    expect(landedOn(lab, 'trunk')).toEqual(['Do it', 'begin']);
+    expect(landedOn(lab, 'trunk')).toEqual(['Add a file', 'Initial commit']);
     expect(lab.read('new.txt')).toBe('new\n');
   });
 
-  it('a checkout with changes that are not in the way, and keeps them', async () => {
+  it('keeps uncommitted changes that do not collide with the work', async () => {
     const lab = project();
     lab.write({ 'a.txt': 'mine\n', 'untracked.txt': 'mine too\n' });
     const { code, stderr } = await lab.worker(['--until-idle']).ended;
     expect(code, stderr).toBe(0);
-    expect(landedOn(lab, 'main')).toEqual(['Do it', 'begin']);
+    expect(landedOn(lab, 'main')).toEqual(['Add a file', 'Initial commit']);
     expect([lab.read('a.txt'), lab.read('untracked.txt'), lab.read('new.txt')]).toEqual([
       'mine\n',
       'mine too\n',
@@ -58,7 +58,7 @@ describe('a worker lands on', () => {
   });
 });
 
-describe('a worker refuses', () => {
+describe('reprise worker', () => {
   it.each([
     [
       'a branch with spaces',
@@ -66,12 +66,12 @@ describe('a worker refuses', () => {
       'error[USAGE]: "my branch" is not a valid branch name\n',
     ],
     [
-      'a branch that there is not',
+      'an unknown branch',
       ['--branch', 'feat/y'],
       'error[USAGE]: branch feat/y does not exist\n  hint: create it: git branch feat/y; or use main: --branch main\n',
     ],
     [
-      'an agent that there is not',
+      'an unknown agent',
       ['--agent', 'implemnt'],
       'error[USAGE]: unknown agent implemnt\n  hint: did you mean implement?\n',
     ],
@@ -81,16 +81,16 @@ describe('a worker refuses', () => {
       'error[USAGE]: --once and --until-idle cannot be combined\n',
     ],
     [
-      'a name for several',
+      'one name for several workers',
       ['--name', 'ana', '--workers', '2'],
       'error[USAGE]: --name names a single worker and cannot be combined with --workers\n  hint: omit --name: the workers are called worker-1, worker-2 and so on\n',
     ],
-  ])('%s', async (_, args, message) => {
+  ])('refuses %s', async (_, args, message) => {
     const { code, stderr } = await project().worker(args).ended;
     expect([code, stderr]).toEqual([2, message]);
   });
 
-  it('to let an agent dispatch that there is not', async () => {
+  it('refuses `dispatch: agent` without an agent called dispatch', async () => {
     const lab = project('workers: { dispatch: agent }');
     const { code, stderr } = await lab.worker().ended;
     expect(`${saidBy(lab, stderr)}exit ${code}`).toMatchInlineSnapshot(`
@@ -100,7 +100,7 @@ describe('a worker refuses', () => {
     `);
   });
 
-  it('a detached HEAD without a main', async () => {
+  it('refuses a detached HEAD without a main branch', async () => {
     const lab = project();
     lab.git('checkout', '--quiet', '--detach');
     lab.git('branch', '-D', 'main');
@@ -112,7 +112,7 @@ describe('a worker refuses', () => {
     `);
   });
 
-  it('an empty repository', async () => {
+  it('refuses a repository without commits', async () => {
     const { code, stderr } = await runInline({ git: true, files: {}, args: ['worker'] });
     expect(`${stderr}exit ${code}`).toMatchInlineSnapshot(`
       "error[USAGE]: the repository has no commits yet
@@ -121,7 +121,7 @@ describe('a worker refuses', () => {
     `);
   });
 
-  it('a folder that is in no repository', async () => {
+  it('refuses a folder outside a repository', async () => {
     const { code, stderr, project: lab } = await runInline({ files: {}, args: ['worker'] });
     expect(`${lab.stable(stderr)}exit ${code}`).toMatchInlineSnapshot(`
       "error[NOT_A_REPOSITORY]: <root>: not a git repository (or any of the parent directories): .git
@@ -130,7 +130,7 @@ describe('a worker refuses', () => {
     `);
   });
 
-  it('a machine without git', async () => {
+  it('says how to install git if it is missing', async () => {
     const lab = createProject({ git: true });
     mkdirSync(join(lab.root, 'bin'));
     symlinkSync(process.execPath, join(lab.root, 'bin', 'node'));
@@ -143,7 +143,7 @@ describe('a worker refuses', () => {
   });
 });
 
-it('work that a dirty checkout is in the way of is parked, and the changes stay', async () => {
+it('a worker parks work that would overwrite uncommitted changes, and keeps the changes', async () => {
   const lab = workerProject({
     agents: { implement: 'echo theirs > a.txt; echo "<next>land</next>"' },
     tasks,
@@ -166,6 +166,6 @@ it('work that a dirty checkout is in the way of is parked, and the changes stay'
     exit 6"
   `);
   expect(lab.read('a.txt')).toBe('mine\n');
-  expect(landedOn(lab, 'main')).toEqual(['begin']);
+  expect(landedOn(lab, 'main')).toEqual(['Initial commit']);
   expect(lab.git('show', 'reprise/parked/one:a.txt')).toBe('theirs');
 });

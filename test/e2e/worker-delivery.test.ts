@@ -6,7 +6,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { until } from './run-inline.ts';
 import { nothingLeft, workerProject } from './worker-project.ts';
 
-/** Changes a line; the first time, somebody else changes a file on main before it is done. */
+/** Changes own.txt. The first session also commits a change of the file `theirs` to main, as another developer would. */
 const implement = (theirs: string) => `
   if grep -q '<<<<<<<' own.txt; then echo both > own.txt; echo "<next>land</next>"; exit; fi
   root=$(dirname "$(git rev-parse --path-format=absolute --git-common-dir)")
@@ -17,15 +17,15 @@ const implement = (theirs: string) => `
   echo mine > own.txt
   echo "<next>land</next>"`;
 
-const kept = async (project: ReturnType<typeof workerProject>) => ({
+const leftoversButBranches = async (project: ReturnType<typeof workerProject>) => ({
   ...(await project.leftovers()),
   branches: [],
 });
 
-it('work waits for changes in the checkout that are in its way, and leaves them alone', async () => {
+it('work waits until uncommitted changes that it would overwrite are gone', async () => {
   const project = workerProject({
     agents: { implement: 'echo mine > own.txt; echo "<next>land</next>"' },
-    tasks: { one: '# The first\n' },
+    tasks: { one: '# Change the file\n' },
     files: { 'own.txt': 'old\n' },
   });
   project.write({ 'own.txt': 'not committed\n' });
@@ -43,11 +43,11 @@ it('work waits for changes in the checkout that are in its way, and leaves them 
   expect(await project.leftovers()).toEqual(nothingLeft);
 });
 
-describe('work that somebody else is to land', () => {
-  it('is left on top of the branch, verified with all that is on it', async () => {
+describe('work that a worker does not land itself', () => {
+  it('is rebased onto main, verified and left on its own branch', async () => {
     const project = workerProject({
       agents: { implement: implement('theirs.txt') },
-      tasks: { one: '# The first\n' },
+      tasks: { one: '# Change the file\n' },
       files: { 'own.txt': 'old\n' },
       config: 'workers: { land: branch, verify: "cat own.txt theirs.txt" }\n',
     });
@@ -55,22 +55,22 @@ describe('work that somebody else is to land', () => {
     expect(code, stderr).toBe(0);
     expect(project.git('log', '--reverse', '--format=%s', 'reprise/task/one').split('\n').slice(-2)).toEqual([
       'Theirs',
-      'The first',
+      'Change the file',
     ]);
     expect(project.git('merge-base', 'main', 'reprise/task/one')).toBe(project.git('rev-parse', 'main'));
-    expect(await kept(project)).toEqual(nothingLeft);
+    expect(await leftoversButBranches(project)).toEqual(nothingLeft);
     expect(project.git('branch', '--list', 'reprise/*', '--format=%(refname:short)')).toBe(
       'reprise/task/one',
     );
   });
 
-  it('goes back to its agent on a conflict, and then to the remote', async () => {
+  it('is returned to its agent on a conflict, then pushed to the remote', async () => {
     const remote = mkdtempSync(join(tmpdir(), 'reprise-remote-'));
     onTestFinished(() => rmSync(remote, { recursive: true, force: true }));
     execFileSync('git', ['init', '--quiet', '--bare', remote]);
     const project = workerProject({
       agents: { implement: implement('own.txt') },
-      tasks: { one: '# The first\n' },
+      tasks: { one: '# Change the file\n' },
       files: { 'own.txt': 'old\n' },
       config:
         'workers: { land: pr, verify: "test -s own.txt", pr_command: "git show $REPRISE_BRANCH:own.txt > $MARKS.pr" }\n',
@@ -81,14 +81,14 @@ describe('work that somebody else is to land', () => {
     expect(project.told('pr')).toBe('both\n');
     expect(
       execFileSync('git', ['-C', remote, 'log', '-1', '--format=%s', 'reprise/task/one']).toString(),
-    ).toBe('The first\n');
+    ).toBe('Change the file\n');
     expect(stderr).toContain('onto main: conflicts in own.txt');
   });
 
-  it('is parked, and handed to nobody, if it does not pass', async () => {
+  it('is parked if it fails the verification', async () => {
     const project = workerProject({
       agents: { implement: implement('theirs.txt') },
-      tasks: { one: '# The first\n' },
+      tasks: { one: '# Change the file\n' },
       files: { 'own.txt': 'old\n' },
       config: 'workers: { land: branch, resolve: 1, verify: "echo no good; exit 1" }\n',
     });

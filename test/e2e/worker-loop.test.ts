@@ -11,17 +11,17 @@ const claimOf = (project: WorkerProject, task: string) =>
 const processOf = (pid: number) => ({ pid, processStart: processStart(pid) ?? 'gone' });
 
 describe('two workers', () => {
-  it('take a task each, land both in one line, and end when nothing is left', async () => {
+  it('take one task each, land both without merge commits, and exit when nothing is left', async () => {
     const project = workerProject({
       agents: {
-        // Neither is done before the other has begun.
+        // Neither session ends before the other has started.
         implement: `
           echo $REPRISE_TASK >> $MARKS
           until [ "$(sort -u $MARKS | wc -l)" = 2 ]; do sleep 0.02; done
           echo $REPRISE_TASK > $REPRISE_TASK.txt
           echo "<next>land</next>"`,
       },
-      tasks: { one: '# The first\n', two: '# The second\n' },
+      tasks: { one: '# Write one.txt\n', two: '# Write two.txt\n' },
     });
     const ends = await Promise.all(
       [project.worker(['--until-idle', '--name', 'ana']), project.worker(['--until-idle'])].map(
@@ -41,15 +41,15 @@ describe('two workers', () => {
     expect(await project.inStore(store => store.workers.list())).toEqual([]);
   });
 
-  it('of several that see a task which was left behind, only the one who gets it says so', async () => {
+  it('report the takeover of an abandoned run only once, by the worker that gets it', async () => {
     const project = workerProject({
       agents: {
         implement: `
-          if [ ! -s $MARKS ]; then echo begun >> $MARKS; sleep 60; fi
+          if [ ! -s $MARKS ]; then echo started >> $MARKS; sleep 60; fi
           echo one > one.txt
           echo "<next>land</next>"`,
       },
-      tasks: { one: '# The first\n' },
+      tasks: { one: '# Write one.txt\n' },
     });
     const first = project.worker([]);
     await until(() => project.marks().length > 0);
@@ -62,7 +62,7 @@ describe('two workers', () => {
     expect(project.landed()).toEqual(['one']);
   });
 
-  it('of the same name are refused', async () => {
+  it('cannot have the same name', async () => {
     const project = workerProject({ agents: { implement: '' } });
     const first = project.worker(['--name', 'ana']);
     await until(() => first.stderr.includes('sleeping'));
@@ -76,8 +76,8 @@ describe('two workers', () => {
   });
 });
 
-/** Speaks as Claude Code does. Hangs in a new session; goes on with an old one to its end. */
-const remembering = `
+/** Speaks the protocol of Claude Code. Hangs in a new session, and completes a resumed one. */
+const resumable = `
 import { spawn } from 'node:child_process';
 import { appendFileSync, writeFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
@@ -101,7 +101,7 @@ createInterface({ input: process.stdin })
         writeFileSync('begin.txt', 'begin');
         const child = spawn('sleep', ['1000'], { detached: true, stdio: 'ignore' });
         print({ type: 'assistant', message: { content: [{ type: 'text', text: 'here' }] } });
-        child.on('spawn', () => mark(['began', session_id, process.cwd(), process.pid, child.pid]));
+        child.on('spawn', () => mark(['started', session_id, process.cwd(), process.pid, child.pid]));
       }
     }
   })
@@ -109,11 +109,11 @@ createInterface({ input: process.stdin })
 `;
 
 describe('kill -9 of a worker', () => {
-  it('leaves its task to another, which goes on with the claim, the worktree and the session', async () => {
+  it('hands its claim, worktree and session to the next worker', async () => {
     const project = workerProject({
-      config: '  implement: { kind: claude, command: [node, agents/remembering.mjs] }',
-      files: { 'agents/remembering.mjs': remembering },
-      tasks: { one: '# Do it\n' },
+      config: '  implement: { kind: claude, command: [node, agents/resumable.mjs] }',
+      files: { 'agents/resumable.mjs': resumable },
+      tasks: { one: '# Add a file\n' },
     });
     const first = project.worker();
     await until(() => project.marks().length === 1);
@@ -135,12 +135,12 @@ describe('kill -9 of a worker', () => {
     expect(await project.leftovers()).toEqual(nothingLeft);
   });
 
-  it('wakes another that sleeps', async () => {
+  it('wakes a sleeping worker', async () => {
     const project = workerProject({
       agents: {
         implement: `echo $$ >> $MARKS; [ -e $MARKS.gate ] || exec sleep 1000; echo a > new.txt; echo "<next>land</next>"`,
       },
-      tasks: { one: '# Do it\n' },
+      tasks: { one: '# Add a file\n' },
     });
     const first = project.worker();
     await until(() => project.marks().length === 1);
@@ -155,6 +155,9 @@ describe('kill -9 of a worker', () => {
   });
 });
 
+/** Bounds the retries while another process is writing to the store. */
+const untilStoreIsFree = { timeout: 50_000 };
+
 function change(project: WorkerProject, statement: string): void {
   const db = new DatabaseSync(join(project.root, '.reprise/state/reprise.db'));
   try {
@@ -164,28 +167,25 @@ function change(project: WorkerProject, statement: string): void {
   }
 }
 
-/** Stops a worker as if it had given no sign of life for long, but not while it writes to the store. */
+/** Suspends a worker and lets its lease expire, but never while the worker is writing to the store. */
 const freeze = (project: WorkerProject, worker: RunningCli): Promise<void> =>
-  vi.waitFor(
-    () => {
-      worker.kill('SIGSTOP');
-      try {
-        change(project, "UPDATE runs SET expires_at = '2000-01-01T00:00:00.000Z' WHERE pid IS NOT NULL");
-      } catch (busy) {
-        worker.kill('SIGCONT');
-        throw busy;
-      }
-    },
-    { timeout: 20_000 },
-  );
+  vi.waitFor(() => {
+    worker.kill('SIGSTOP');
+    try {
+      change(project, "UPDATE runs SET expires_at = '2000-01-01T00:00:00.000Z' WHERE pid IS NOT NULL");
+    } catch (busy) {
+      worker.kill('SIGCONT');
+      throw busy;
+    }
+  }, untilStoreIsFree);
 
-describe('a worker that was taken for dead', () => {
+describe('a worker that was wrongly presumed dead', () => {
   const gated = (gate: string) => `echo ${gate} >> $MARKS; until [ -e $MARKS.${gate} ]; do sleep 0.02; done`;
 
-  it('does not land what another has taken over when it comes back while an agent works', async () => {
+  it('does not land a run that another worker took over during the session', async () => {
     const project = workerProject({
       agents: { implement: `${gated('agent')}; echo a > new.txt; echo "<next>land</next>"` },
-      tasks: { one: '# Do it\n' },
+      tasks: { one: '# Add a file\n' },
     });
     const zombie = project.worker(['--until-idle', '--name', 'zombie']);
     await until(() => project.marks().length === 1);
@@ -206,10 +206,10 @@ describe('a worker that was taken for dead', () => {
     expect(await project.leftovers()).toEqual(nothingLeft);
   });
 
-  it('does not land either when it was verifying', async () => {
+  it('does not land a run that another worker took over during the verification', async () => {
     const project = workerProject({
       agents: { implement: 'echo a > new.txt; echo "<next>land</next>"' },
-      tasks: { one: '# Do it\n' },
+      tasks: { one: '# Add a file\n' },
       config: `workers: { verify: "${gated('verify')}" }`,
     });
     const zombie = project.worker(['--until-idle', '--name', 'zombie']);
@@ -229,16 +229,17 @@ describe('a worker that was taken for dead', () => {
     expect(await project.leftovers()).toEqual(nothingLeft);
   });
 
-  it('does not land a task that a person has taken away', async () => {
+  it('does not land a task that a person has claimed in the meantime', async () => {
     const project = workerProject({
       agents: { implement: 'echo a > new.txt; echo "<next>land</next>"' },
-      tasks: { one: '# Do it\n' },
+      tasks: { one: '# Add a file\n' },
       config: `workers: { verify: "${gated('verify')}" }`,
     });
     const worker = project.worker(['--once']);
     await until(() => project.marks().length === 1);
-    await vi.waitFor(() =>
-      change(project, "UPDATE claims SET token = token + 1, run_id = NULL, claimed_by = 'ana'"),
+    await vi.waitFor(
+      () => change(project, "UPDATE claims SET token = token + 1, run_id = NULL, claimed_by = 'ana'"),
+      untilStoreIsFree,
     );
     project.tell('verify', '');
     const { code, stderr } = await worker.ended;

@@ -6,14 +6,15 @@ import { openSqliteStore } from '../../src/store/sqlite/store.ts';
 import { type AgentProject, agentProject } from './agent-project.ts';
 import type { CliOptions, Files, RunningCli } from './run-inline.ts';
 
-/** A repository with tasks, and workers that are processes. */
+/** Repository with tasks, in which workers run as processes. */
 export interface WorkerProject extends AgentProject {
+  /** Starts `reprise worker`. */
   worker(args?: readonly string[], options?: CliOptions): RunningCli;
-  /** The tasks whose commits are on main, in the order in which they landed. */
+  /** Ids of the tasks whose commits are on main, in landing order. */
   landed(): readonly string[];
-  /** Looks into the store while nobody has to be at rest. */
+  /** Reads the store, even while workers write to it. */
   inStore<T>(look: (store: EventStore) => Promise<T>): Promise<T>;
-  /** What must not be there when nobody is at work. */
+  /** Everything that must be gone once no worker is busy. */
   leftovers(): Promise<Leftovers>;
 }
 
@@ -28,9 +29,9 @@ export interface Leftovers {
 export const nothingLeft: Leftovers = { worktrees: [], branches: [], locks: [], claims: [], processes: [] };
 
 export interface WorkerProjectOptions {
-  /** Shell scripts by name, as in agentProject. */
+  /** Shell scripts by name, as in `agentProject`. */
   readonly agents?: Files | undefined;
-  /** The text of each task by its id. */
+  /** Texts of the tasks by id. */
   readonly tasks?: Files | undefined;
   readonly files?: Files | undefined;
   /** Further lines of reprise.yaml. */
@@ -76,11 +77,11 @@ export function workerProject({
   };
 }
 
-/** Parked work stays on purpose. */
+/** Whether a branch belongs to a run. Parked branches stay on purpose. */
 const isOfRuns = (branch: string): boolean =>
   branch.startsWith('reprise/') && !branch.startsWith('reprise/parked/');
 
-/** Folders of locks that somebody holds, or died holding, at any depth. */
+/** Folders of locks, at any depth, whose holder is alive or died without releasing them. */
 function heldLocks(folder: string): readonly string[] {
   const inside = entriesOf(folder);
   const isLock = inside.some(({ name }) => /^\d+$/.test(name)) && inside.every(each => each.isFile());
@@ -96,15 +97,15 @@ function entriesOf(folder: string) {
   }
 }
 
-/** So many tasks, each in words of its own. */
-export const manyTasks = (many: number): Files =>
+/** Texts of `count` distinct tasks by id. */
+export const manyTasks = (count: number): Files =>
   Object.fromEntries(
-    Array.from({ length: many }, (_, index) => {
+    Array.from({ length: count }, (_, index) => {
       const id = `t${String(index + 1).padStart(3, '0')}`;
       return [id, `# Task ${id}\n\nWrite ${id}.txt.\n`];
     }),
   );
 
-/** What a worker said, without what differs from one run to the next. */
+/** Log of a worker without times and without ids that differ between runs. */
 export const saidBy = (project: WorkerProject, text: string): string =>
   project.stable(text.replace(/\b(landed|onto) [0-9a-f]{10}\b/g, '$1 <commit>')).replaceAll('<time> ', '');
