@@ -2,55 +2,55 @@ import { describe, expect, it } from 'vitest';
 import { until } from './run-inline.ts';
 import { saidBy, type WorkerProject, type WorkerProjectOptions, workerProject } from './worker-project.ts';
 
-const good = 'echo good > good.txt; echo "<next>land</next>"';
+const working = 'echo good > good.txt; echo "<next>land</next>"';
 const tasks = {
-  first: '---\npriority: P0\nagent: strange\n---\n\n# Goes wrong\n',
-  second: '# Goes well\n',
+  first: '---\npriority: P0\nagent: faulty\n---\n\n# Fail\n',
+  second: '# Succeed\n',
 };
 
-/** Whatever becomes of the first task, the second is done. */
-const oneGoesWrong = (strange: string, { agents = {}, ...more }: WorkerProjectOptions = {}): WorkerProject =>
-  workerProject({ agents: { implement: good, strange, ...agents }, tasks, ...more });
+/** Project with two tasks: the agent `faulty` gets the first, and a working agent the second. */
+const faultyProject = (faulty: string, { agents = {}, ...more }: WorkerProjectOptions = {}): WorkerProject =>
+  workerProject({ agents: { implement: working, faulty, ...agents }, tasks, ...more });
 
-async function workedOff(project: WorkerProject) {
+/** Runs a worker until it is idle, and returns what became of the first task. */
+async function runUntilIdle(project: WorkerProject) {
   const { code, stderr } = await project.worker(['--until-idle']).ended;
   const claims = await project.inStore(store => store.claims.list());
   return {
     code,
-    said: saidBy(project, stderr),
+    log: firstTaskLog(saidBy(project, stderr)),
     landed: project.landed(),
     claim: claims.find(({ task }) => task === 'first'),
   };
 }
 
-describe('a worker reports, lets the task go and goes on with the next', () => {
-  it('after an agent that hands over to one that there is not', async () => {
-    const project = oneGoesWrong('echo asked >> $MARKS; echo half > half.txt; echo "<next>reviewer</next>"', {
-      agents: { review: good },
-    });
-    const { code, said, landed, claim } = await workedOff(project);
-    expect(said).toMatchInlineSnapshot(`
-      "worker-1  started on branch main
-      worker-1  picked up first, starting agent strange (P0, the first of 2 ready tasks; the task names the agent)
-      worker-1  agent strange (command) started
-      worker-1  | <next>reviewer</next>
-      worker-1  agent strange (command) started
-      worker-1  | <next>reviewer</next>
-      worker-1  agent strange (command) started
-      worker-1  | <next>reviewer</next>
-      worker-1  saved 1 file, +1 -0
-      worker-1  failed: the agent did not end with a valid \`<next>\` instruction after 2 corrections: There is no agent \`reviewer\`; did you mean \`review\`?
-      worker-1  gave up on first: the agent did not end with a valid \`<next>\` instruction after 2 corrections: There is no agent \`reviewer\`; did you mean \`review\`?; its work is on reprise/parked/first
-      worker-1  hint: read its messages: reprise logs; explain \`<next>\` in its prompt, or raise \`workers.corrections\`
-      worker-1  picked up second, starting agent implement (P2, the only ready task; the default agent)
-      worker-1  agent implement (command) started
-      worker-1  | <next>land</next>
-      worker-1  implement -> land
-      worker-1  saved 2 files, +5 -0
-      worker-1  landing on main
-      worker-1  landed <commit> Goes well on main (1 commit rebased onto <commit>, fast-forward)
-      worker-1  nothing to do: no task is ready: 1 failed, 1 landed
-      worker-1  done: no task is ready and no worker is busy
+/** Lines about the first task, without the name of the worker. */
+const firstTaskLog = (log: string): string =>
+  (/picked up first, .*\n([\s\S]*?)worker-1 {2}picked up second/.exec(log)?.[1] ?? '').replaceAll(
+    'worker-1  ',
+    '',
+  );
+
+describe('a worker whose first task fails', () => {
+  it('takes the next task after an agent hands over to an unknown agent', async () => {
+    const project = faultyProject(
+      'echo asked >> $MARKS; echo half > half.txt; echo "<next>reviewer</next>"',
+      {
+        agents: { review: working },
+      },
+    );
+    const { code, log, landed, claim } = await runUntilIdle(project);
+    expect(log).toMatchInlineSnapshot(`
+      "agent faulty (command) started
+      | <next>reviewer</next>
+      agent faulty (command) started
+      | <next>reviewer</next>
+      agent faulty (command) started
+      | <next>reviewer</next>
+      saved 1 file, +1 -0
+      failed: the agent did not say what is to happen next, although it was asked 2 times more: There is no agent \`reviewer\`; did you mean \`review\`?
+      gave up on first: the agent did not say what is to happen next, although it was asked 2 times more: There is no agent \`reviewer\`; did you mean \`review\`?; its work is on reprise/parked/first
+      hint: see what it said: reprise logs; say in its prompt how to end, or raise \`workers.corrections\`
       "
     `);
     expect([code, landed, claim?.state, project.marks()]).toEqual([
@@ -62,151 +62,96 @@ describe('a worker reports, lets the task go and goes on with the next', () => {
     expect(project.git('show', 'reprise/parked/first:half.txt')).toBe('half');
   });
 
-  it('after an agent that leaves out what the next one needs', async () => {
-    const project = oneGoesWrong('echo "<next>agent: review</next>"', {
+  it('takes the next task after an agent hands over without a required argument', async () => {
+    const project = faultyProject('echo "<next>agent: review</next>"', {
       config: '  review: { kind: command, command: [sh, -c, exit], inputs: { pull_request: {} } }',
     });
-    const { code, said, landed, claim } = await workedOff(project);
-    expect(said).toMatchInlineSnapshot(`
-      "worker-1  started on branch main
-      worker-1  picked up first, starting agent strange (P0, the first of 2 ready tasks; the task names the agent)
-      worker-1  agent strange (command) started
-      worker-1  | <next>agent: review</next>
-      worker-1  agent strange (command) started
-      worker-1  | <next>agent: review</next>
-      worker-1  agent strange (command) started
-      worker-1  | <next>agent: review</next>
-      worker-1  failed: the agent did not end with a valid \`<next>\` instruction after 2 corrections: The agent \`review\` needs the argument \`pull_request\`.
-      worker-1  gave up on first: the agent did not end with a valid \`<next>\` instruction after 2 corrections: The agent \`review\` needs the argument \`pull_request\`.
-      worker-1  hint: read its messages: reprise logs; explain \`<next>\` in its prompt, or raise \`workers.corrections\`
-      worker-1  picked up second, starting agent implement (P2, the only ready task; the default agent)
-      worker-1  agent implement (command) started
-      worker-1  | <next>land</next>
-      worker-1  implement -> land
-      worker-1  saved 2 files, +5 -0
-      worker-1  landing on main
-      worker-1  landed <commit> Goes well on main (1 commit rebased onto <commit>, fast-forward)
-      worker-1  nothing to do: no task is ready: 1 failed, 1 landed
-      worker-1  done: no task is ready and no worker is busy
+    const { code, log, landed, claim } = await runUntilIdle(project);
+    expect(log).toMatchInlineSnapshot(`
+      "agent faulty (command) started
+      | <next>agent: review</next>
+      agent faulty (command) started
+      | <next>agent: review</next>
+      agent faulty (command) started
+      | <next>agent: review</next>
+      failed: the agent did not say what is to happen next, although it was asked 2 times more: The agent \`review\` needs the argument \`pull_request\`.
+      gave up on first: the agent did not say what is to happen next, although it was asked 2 times more: The agent \`review\` needs the argument \`pull_request\`.
+      hint: see what it said: reprise logs; say in its prompt how to end, or raise \`workers.corrections\`
       "
     `);
     expect([code, landed, claim?.state]).toEqual([1, ['second'], 'failed']);
   });
 
-  it('after an agent whose last words cannot be understood', async () => {
-    const project = oneGoesWrong(`echo '<next>{"agent": [</next>'`);
-    const { code, said, landed, claim } = await workedOff(project);
-    expect(said).toMatchInlineSnapshot(`
-      "worker-1  started on branch main
-      worker-1  picked up first, starting agent strange (P0, the first of 2 ready tasks; the task names the agent)
-      worker-1  agent strange (command) started
-      worker-1  | <next>{"agent": [</next>
-      worker-1  agent strange (command) started
-      worker-1  | <next>{"agent": [</next>
-      worker-1  agent strange (command) started
-      worker-1  | <next>{"agent": [</next>
-      worker-1  failed: the agent did not end with a valid \`<next>\` instruction after 2 corrections: The \`<next>\` tag cannot be read as YAML: Flow sequence in block collection must be sufficiently indented and end with a ].
-      worker-1  gave up on first: the agent did not end with a valid \`<next>\` instruction after 2 corrections: The \`<next>\` tag cannot be read as YAML: Flow sequence in block collection must be sufficiently indented and end with a ].
-      worker-1  hint: read its messages: reprise logs; explain \`<next>\` in its prompt, or raise \`workers.corrections\`
-      worker-1  picked up second, starting agent implement (P2, the only ready task; the default agent)
-      worker-1  agent implement (command) started
-      worker-1  | <next>land</next>
-      worker-1  implement -> land
-      worker-1  saved 2 files, +5 -0
-      worker-1  landing on main
-      worker-1  landed <commit> Goes well on main (1 commit rebased onto <commit>, fast-forward)
-      worker-1  nothing to do: no task is ready: 1 failed, 1 landed
-      worker-1  done: no task is ready and no worker is busy
+  it('takes the next task after an agent ends with a `<next>` tag that cannot be parsed', async () => {
+    const project = faultyProject(`echo '<next>{"agent": [</next>'`);
+    const { code, log, landed, claim } = await runUntilIdle(project);
+    expect(log).toMatchInlineSnapshot(`
+      "agent faulty (command) started
+      | <next>{"agent": [</next>
+      agent faulty (command) started
+      | <next>{"agent": [</next>
+      agent faulty (command) started
+      | <next>{"agent": [</next>
+      failed: the agent did not say what is to happen next, although it was asked 2 times more: The \`<next>\` tag cannot be read as YAML: Flow sequence in block collection must be sufficiently indented and end with a ].
+      gave up on first: the agent did not say what is to happen next, although it was asked 2 times more: The \`<next>\` tag cannot be read as YAML: Flow sequence in block collection must be sufficiently indented and end with a ].
+      hint: see what it said: reprise logs; say in its prompt how to end, or raise \`workers.corrections\`
       "
     `);
     expect([code, landed, claim?.state]).toEqual([1, ['second'], 'failed']);
   });
 
-  it('after an agent that crashes', async () => {
-    const project = oneGoesWrong('echo "no idea" >&2; exit 1');
-    const { code, said, landed, claim } = await workedOff(project);
-    expect(said).toMatchInlineSnapshot(`
-      "worker-1  started on branch main
-      worker-1  picked up first, starting agent strange (P0, the first of 2 ready tasks; the task names the agent)
-      worker-1  agent strange (command) started
-      worker-1  failed: the agent exited with code 1 without a result
-      worker-1  gave up on first: the agent exited with code 1 without a result
-      worker-1  hint: run \`sh agents/strange.sh\` by hand to see its output. The whole output is in <root>/.reprise/state/logs/<run>/work.1.0.session.log
-      worker-1  picked up second, starting agent implement (P2, the only ready task; the default agent)
-      worker-1  agent implement (command) started
-      worker-1  | <next>land</next>
-      worker-1  implement -> land
-      worker-1  saved 2 files, +5 -0
-      worker-1  landing on main
-      worker-1  landed <commit> Goes well on main (1 commit rebased onto <commit>, fast-forward)
-      worker-1  nothing to do: no task is ready: 1 failed, 1 landed
-      worker-1  done: no task is ready and no worker is busy
+  it('takes the next task after an agent crashes', async () => {
+    const project = faultyProject('echo "no idea" >&2; exit 1');
+    const { code, log, landed, claim } = await runUntilIdle(project);
+    expect(log).toMatchInlineSnapshot(`
+      "agent faulty (command) started
+      failed: the agent exited with code 1 without a result
+      gave up on first: the agent exited with code 1 without a result
+      hint: run \`sh agents/faulty.sh\` by hand to see what it says. The whole output is in <root>/.reprise/state/logs/<run>/work.1.0.session.log
       "
     `);
     expect([code, landed, claim?.state]).toEqual([1, ['second'], 'failed']);
   });
 
-  it('after an agent that gives up', async () => {
-    const project = oneGoesWrong('echo "<next>give-up: there is no such file</next>"');
-    const { code, said, landed, claim } = await workedOff(project);
-    expect(said).toMatchInlineSnapshot(`
-      "worker-1  started on branch main
-      worker-1  picked up first, starting agent strange (P0, the first of 2 ready tasks; the task names the agent)
-      worker-1  agent strange (command) started
-      worker-1  | <next>give-up: there is no such file</next>
-      worker-1  strange -> give-up: there is no such file
-      worker-1  failed: strange gave up: there is no such file
-      worker-1  gave up on first: strange gave up: there is no such file
-      worker-1  hint: change the text of the task, or retry it unchanged: reprise tasks release
-      worker-1  picked up second, starting agent implement (P2, the only ready task; the default agent)
-      worker-1  agent implement (command) started
-      worker-1  | <next>land</next>
-      worker-1  implement -> land
-      worker-1  saved 2 files, +5 -0
-      worker-1  landing on main
-      worker-1  landed <commit> Goes well on main (1 commit rebased onto <commit>, fast-forward)
-      worker-1  nothing to do: no task is ready: 1 failed, 1 landed
-      worker-1  done: no task is ready and no worker is busy
+  it('takes the next task after an agent gives up', async () => {
+    const project = faultyProject('echo "<next>give-up: there is no such file</next>"');
+    const { code, log, landed, claim } = await runUntilIdle(project);
+    expect(log).toMatchInlineSnapshot(`
+      "agent faulty (command) started
+      | <next>give-up: there is no such file</next>
+      faulty -> give-up: there is no such file
+      failed: faulty gave the task up: there is no such file
+      gave up on first: faulty gave the task up: there is no such file
+      hint: change the text of the task, or give it back as it is: reprise tasks release
       "
     `);
     expect([code, landed, claim?.state]).toEqual([1, ['second'], 'failed']);
   });
 
-  it('after work that does not pass the verification, however often it is mended', async () => {
-    const project = oneGoesWrong('echo asked >> $MARKS; echo bad > bad.txt; echo "<next>land</next>"', {
+  it('parks work that keeps failing the verification, and takes the next task', async () => {
+    const project = faultyProject('echo asked >> $MARKS; echo bad > bad.txt; echo "<next>land</next>"', {
       config: `workers: { verify: "if [ -e bad.txt ]; then echo bad.txt is bad; exit 1; fi" }`,
     });
-    const { code, said, landed, claim } = await workedOff(project);
-    expect(said).toMatchInlineSnapshot(`
-      "worker-1  started on branch main
-      worker-1  picked up first, starting agent strange (P0, the first of 2 ready tasks; the task names the agent)
-      worker-1  agent strange (command) started
-      worker-1  | <next>land</next>
-      worker-1  strange -> land
-      worker-1  saved 2 files, +2 -0
-      worker-1  landing on main
-      worker-1  not landed on main: verification failed: bad.txt is bad
-      worker-1  agent strange (command) started
-      worker-1  | <next>land</next>
-      worker-1  saved 2 files, +2 -0
-      worker-1  landing on main
-      worker-1  not landed on main: verification failed: bad.txt is bad
-      worker-1  agent strange (command) started
-      worker-1  | <next>land</next>
-      worker-1  saved 2 files, +2 -0
-      worker-1  landing on main
-      worker-1  not landed on main: verification failed: bad.txt is bad
-      worker-1  parked on reprise/parked/first: verification failed after rebasing onto main: bad.txt is bad
-      worker-1  failed: first could not be landed on main: verification failed after rebasing onto main
-      worker-1  picked up second, starting agent implement (P2, the only ready task; the default agent)
-      worker-1  agent implement (command) started
-      worker-1  | <next>land</next>
-      worker-1  implement -> land
-      worker-1  saved 2 files, +5 -0
-      worker-1  landing on main
-      worker-1  landed <commit> Goes well on main (1 commit rebased onto <commit>, fast-forward)
-      worker-1  nothing to do: no task is ready: 1 parked, 1 landed
-      worker-1  done: no task is ready and no worker is busy
+    const { code, log, landed, claim } = await runUntilIdle(project);
+    expect(log).toMatchInlineSnapshot(`
+      "agent faulty (command) started
+      | <next>land</next>
+      faulty -> land
+      saved 2 files, +2 -0
+      landing on main
+      not landed on main: verification failed: bad.txt is bad
+      agent faulty (command) started
+      | <next>land</next>
+      saved 2 files, +2 -0
+      landing on main
+      not landed on main: verification failed: bad.txt is bad
+      agent faulty (command) started
+      | <next>land</next>
+      saved 2 files, +2 -0
+      landing on main
+      not landed on main: verification failed: bad.txt is bad
+      parked on reprise/parked/first: what would be main did not pass its verification: bad.txt is bad
+      failed: first could not be landed on main: what would be main did not pass its verification
       "
     `);
     expect([code, landed, claim?.state, claim?.branch]).toEqual([
@@ -219,44 +164,33 @@ describe('a worker reports, lets the task go and goes on with the next', () => {
     expect(project.marks()).toEqual(['asked', 'asked', 'asked']);
   });
 
-  it('after a conflict that nobody solves', async () => {
-    const project = oneGoesWrong(`
+  it('parks work whose conflict the agent does not resolve, and takes the next task', async () => {
+    const project = faultyProject(`
       echo asked >> $MARKS
       until [ -e $MARKS.gate ]; do sleep 0.02; done
       grep -q '<<<<<<<' a.txt || echo theirs > a.txt
       echo "<next>land</next>"`);
-    const worker = workedOff(project);
+    const worker = runUntilIdle(project);
     await until(() => project.marks().length === 1);
     project.write({ 'a.txt': 'ours\n' });
     project.git('commit', '--quiet', '--all', '--message', 'Ours');
     project.tell('gate', '');
-    const { code, said, landed, claim } = await worker;
-    expect(said).toMatchInlineSnapshot(`
-      "worker-1  started on branch main
-      worker-1  picked up first, starting agent strange (P0, the first of 2 ready tasks; the task names the agent)
-      worker-1  agent strange (command) started
-      worker-1  | <next>land</next>
-      worker-1  strange -> land
-      worker-1  saved 2 files, +2 -1
-      worker-1  landing on main
-      worker-1  reprise/worker/<run>/work conflicts with main: cannot rebase "Goes wrong" onto main: conflicts in a.txt
-      worker-1  agent strange (command) started
-      worker-1  | <next>land</next>
-      worker-1  agent strange (command) started
-      worker-1  | <next>land</next>
-      worker-1  agent strange (command) started
-      worker-1  | <next>land</next>
-      worker-1  parked on reprise/parked/first: conflict markers are left in a.txt
-      worker-1  failed: first could not be landed on main: conflict markers are left in a.txt
-      worker-1  picked up second, starting agent implement (P2, the only ready task; the default agent)
-      worker-1  agent implement (command) started
-      worker-1  | <next>land</next>
-      worker-1  implement -> land
-      worker-1  saved 2 files, +5 -0
-      worker-1  landing on main
-      worker-1  landed <commit> Goes well on main (1 commit rebased onto <commit>, fast-forward)
-      worker-1  nothing to do: no task is ready: 1 parked, 1 landed
-      worker-1  done: no task is ready and no worker is busy
+    const { code, log, landed, claim } = await worker;
+    expect(log).toMatchInlineSnapshot(`
+      "agent faulty (command) started
+      | <next>land</next>
+      faulty -> land
+      saved 2 files, +2 -1
+      landing on main
+      reprise/worker/<run>/work conflicts with main: "Fail" does not fit onto main: a.txt
+      agent faulty (command) started
+      | <next>land</next>
+      agent faulty (command) started
+      | <next>land</next>
+      agent faulty (command) started
+      | <next>land</next>
+      parked on reprise/parked/first: conflict markers are left in a.txt
+      failed: first could not be landed on main: conflict markers are left in a.txt
       "
     `);
     expect([code, landed, claim?.state, claim?.branch]).toEqual([
@@ -269,30 +203,30 @@ describe('a worker reports, lets the task go and goes on with the next', () => {
     expect(project.read('a.txt')).toBe('ours\n');
   });
 
-  it('and lands what was corrected in time', async () => {
-    const project = oneGoesWrong(`
+  it('lands work whose `<next>` tag the agent corrects', async () => {
+    const project = faultyProject(`
       echo asked >> $MARKS
       [ "$(grep -c . $MARKS)" = 1 ] && { echo "<next>lnd</next>"; exit; }
       echo right > right.txt
       echo "<next>land</next>"`);
-    const { code, landed, claim } = await workedOff(project);
+    const { code, landed, claim } = await runUntilIdle(project);
     expect([code, landed, claim?.state]).toEqual([0, ['first', 'second'], 'landed']);
     expect(project.marks()).toEqual(['asked', 'asked']);
   });
 });
 
-it('a dispatcher that fails is not asked again and again, but when something has changed', async () => {
+it('a failed dispatcher is asked again only after something has changed', async () => {
   const project = workerProject({
-    agents: { implement: good, dispatch: 'echo asked >> $MARKS; exit 1' },
-    tasks: { one: '# Do it\n' },
+    agents: { implement: working, dispatch: 'echo asked >> $MARKS; exit 1' },
+    tasks: { one: '# Add a file\n' },
     config: 'workers: { dispatch: agent }',
   });
   const worker = project.worker();
   await until(() => worker.stderr.includes('sleeping'));
   expect(project.marks()).toEqual(['asked']);
-  project.write({ 'issues/two.md': '# Another\n' });
+  project.write({ 'issues/two.md': '# Add another file\n' });
   project.git('add', '--all');
-  project.git('commit', '--quiet', '--message', 'Another');
+  project.git('commit', '--quiet', '--message', 'Add a task');
   await until(() => worker.stderr.split('sleeping').length === 3);
   expect(project.marks()).toEqual(['asked', 'asked']);
   worker.kill('SIGINT');
@@ -310,76 +244,68 @@ it('a dispatcher that fails is not asked again and again, but when something has
   `);
 });
 
-describe('tasks that cannot be read', () => {
-  it('are told of once, and the others are done', async () => {
+describe('a worker with an unreadable task list', () => {
+  it('reports a broken task once, and does the others', async () => {
     const project = workerProject({
-      agents: { implement: good },
-      tasks: { broken: '---\npriority: P9\nneeds: [\n---\n# Broken\n', fine: '# Fine\n' },
+      agents: { implement: working },
+      tasks: { broken: '---\npriority: P9\nneeds: [\n---\n# Broken\n', valid: '# Valid\n' },
     });
     const { code, stderr } = await project.worker(['--until-idle']).ended;
-    expect(saidBy(project, stderr)).toMatchInlineSnapshot(`
+    const [problems] = saidBy(project, stderr).split('worker-1  picked up valid');
+    expect(problems).toMatchInlineSnapshot(`
       "worker-1  started on branch main
       worker-1  issues/broken.md:4:1: not valid YAML: flow sequence in block collection must be sufficiently indented and end with a ]
          4 | 
            | ^
         hint: check the indentation of this line and the one before it
-      worker-1  picked up fine, starting agent implement (P2, the only ready task; the default agent)
-      worker-1  agent implement (command) started
-      worker-1  | <next>land</next>
-      worker-1  implement -> land
-      worker-1  saved 2 files, +5 -0
-      worker-1  landing on main
-      worker-1  landed <commit> Fine on main (1 commit rebased onto <commit>, fast-forward)
-      worker-1  nothing to do: no task is ready: 1 invalid, 1 landed
-      worker-1  done: no task is ready and no worker is busy
       "
     `);
-    expect([code, project.landed()]).toEqual([0, ['fine']]);
+    expect([code, project.landed()]).toEqual([0, ['valid']]);
   });
 
   const listedBy = async (command: string) => {
     const project = workerProject({
-      agents: { implement: good },
+      agents: { implement: working },
       config: `tasks: { command: "${command}" }`,
     });
     const { code, stderr } = await project.worker(['--until-idle']).ended;
     return `${saidBy(project, stderr)}exit ${code}`;
   };
 
-  it('since the command that lists them fails', async () => {
+  it('exits with 2 under --until-idle if `tasks.command` fails', async () => {
     expect(await listedBy('echo no network >&2; exit 3')).toMatchInlineSnapshot(`
       "worker-1  started on branch main
       worker-1  the command that lists the tasks failed: echo no network >&2; exit 3
       no network
-        hint: run it by hand, then fix \`tasks.command\` in reprise.yaml
-      error[CONFIG_INVALID]: the list of tasks cannot be read, so it is unknown whether any task is left
-        hint: fix \`tasks.command\` in reprise.yaml, or the program that it runs
+        hint: run it by hand, and mend \`tasks.command\` in reprise.yaml
+      error[CONFIG_INVALID]: the list of tasks cannot be read, so nobody knows whether anything is left to do
+        hint: mend \`tasks.command\` in reprise.yaml, or what it runs
       exit 2"
     `);
   });
 
-  it('since the command that lists them prints nonsense', async () => {
+  it('exits with 2 under --until-idle if `tasks.command` prints no JSON', async () => {
     expect(await listedBy('echo nonsense')).toMatchInlineSnapshot(`
       "worker-1  started on branch main
       worker-1  \`echo nonsense\` did not print JSON: line 1 is \`nonsense\`
-        hint: print a JSON array of tasks and nothing else; write messages to stderr
-      error[CONFIG_INVALID]: the list of tasks cannot be read, so it is unknown whether any task is left
-        hint: fix \`tasks.command\` in reprise.yaml, or the program that it runs
+        hint: print a JSON array of tasks and nothing else; what people should see belongs on stderr
+      error[CONFIG_INVALID]: the list of tasks cannot be read, so nobody knows whether anything is left to do
+        hint: mend \`tasks.command\` in reprise.yaml, or what it runs
       exit 2"
     `);
   });
 
-  it('until the command that lists them is mended, for whoever waits', async () => {
+  it('sleeps until `tasks.command` works again', async () => {
     const project = workerProject({
-      agents: { implement: good },
+      agents: { implement: working },
       config: 'tasks: { command: cat list.json }',
     });
     const worker = project.worker(['--max-tasks', '1']);
     await until(() => worker.stderr.includes('sleeping: the list of tasks cannot be read'));
-    project.git('commit', '--allow-empty', '--quiet', '--message', 'Something else');
+    project.git('commit', '--allow-empty', '--quiet', '--message', 'Wake the worker');
     await until(() => worker.stderr.split('sleeping: ').length === 3);
-    project.write({ 'list.json': '[{"id":"late","title":"Late"}]' });
-    project.git('commit', '--allow-empty', '--quiet', '--message', 'Something more');
+    project.write({ 'list.json': '[{"id":"late","title":"Add a file"}]' });
+    project.git('commit', '--allow-empty', '--quiet', '--message', 'Wake the worker again');
     const { code, stderr } = await worker.ended;
     expect(code, stderr).toBe(0);
     expect(stderr.split('the command that lists the tasks failed').length - 1).toBe(1);
