@@ -1,4 +1,4 @@
 import { buildPackage } from '../../scripts/build/package.ts';
 
-/** Tests that start real processes run what users run: the built package. */
+/** Global setup: builds the package, because tests that start processes run what users run. */
 export default buildPackage;

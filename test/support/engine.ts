@@ -18,7 +18,7 @@ export interface TestEngine {
   readonly engine: Engine;
   readonly store: EventStore;
   readonly environment: Environment;
-  /** Everything that was committed, as it was committed. */
+  /** Committed events, in the order of the commits. */
   readonly events: HistoryEvent[];
   history(runId: string): Promise<readonly HistoryEvent[]>;
 }
@@ -30,11 +30,11 @@ export interface TestEngineOptions {
   readonly settings?: Partial<Environment['settings']>;
   readonly ids?: Environment['ids'];
   readonly agents?: Environment['agents'];
-  /** A new temporary one by default. */
+  /** Project folder. Defaults to a new temporary folder. */
   readonly folder?: string;
 }
 
-/** A real engine on a real folder, with a store in memory unless another is given. */
+/** Creates a real engine on a real folder. The store defaults to one in memory. */
 export function testEngine(options: TestEngineOptions = {}): TestEngine {
   const folder = options.folder ?? temporaryFolder();
   const store = options.store ?? memoryStore();
@@ -62,7 +62,7 @@ export function testEngine(options: TestEngineOptions = {}): TestEngine {
   return { engine, store, environment, events, history: runId => store.read(runId) };
 }
 
-/** Removed when the test has ended. */
+/** Creates a temporary folder, which is removed when the test has ended. */
 export function temporaryFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'reprise-test-'));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
@@ -75,7 +75,7 @@ export const summary = (events: readonly HistoryEvent[]): string[] =>
     [type, step, attempt !== undefined && attempt > 1 ? `#${attempt}` : undefined].filter(Boolean).join(' '),
   );
 
-/** A promise with its handles. */
+/** Promise with its resolve and reject functions. */
 export function deferred<T = void>() {
   let resolve: (value: T) => void = () => {};
   let reject: (error: unknown) => void = () => {};
@@ -86,7 +86,7 @@ export function deferred<T = void>() {
   return { promise, resolve, reject };
 }
 
-/** Resolves when so many have called it: whoever waits here at the same time overlaps. */
+/** Returns a function whose promises resolve once it has been called `count` times, which proves that the callers overlap. */
 export function barrier(count: number): () => Promise<void> {
   const all = deferred();
   let arrived = 0;

@@ -3,7 +3,7 @@ import { rolldown } from 'rolldown';
 import { replaceFiles } from '../../scripts/build/files.ts';
 import { root } from '../../scripts/build/package.ts';
 
-/** Node 20 does not run TypeScript: makes a file of JavaScript of a program that imports from `src`, and gives its path. */
+/** Bundles a TypeScript program that imports from `src`, because Node 20 cannot run it. Returns the path of the bundle. */
 export async function programOf(file: string): Promise<string> {
   const folder = join(root, 'node_modules/.cache/programs', relative(root, file).replace(/\.ts$/, ''));
   const external = (id: string) => !id.startsWith('.') && !id.startsWith('/');

@@ -3,14 +3,14 @@ import { EventEmitter } from 'node:events';
 import xterm from '@xterm/headless';
 import { vi } from 'vitest';
 
-// Ink draws nothing in place if it believes that it runs in CI, and asks when it is loaded.
+// Ink does not redraw in CI, which it detects when it is loaded.
 vi.stubEnv('CI', undefined);
 vi.stubEnv('CONTINUOUS_INTEGRATION', undefined);
 
-// Vitest's console lacks it, and Ink needs it to show what steps print above its picture.
+// Vitest's console lacks `Console`, which Ink needs to print log lines above its view.
 console.Console ??= Console;
 
-/** A real terminal emulator behind what looks like a TTY stream. */
+/** Terminal emulator behind a fake TTY stream. */
 export function terminal(columns: number, rows: number) {
   const screen = new xterm.Terminal({ cols: columns, rows, allowProposedApi: true, convertEol: true });
   const written: string[] = [];
@@ -31,7 +31,7 @@ export function terminal(columns: number, rows: number) {
   return {
     stdout: stream as unknown as NodeJS.WriteStream,
     written,
-    /** What can be seen, without the blank lines at the end. */
+    /** Visible text, without trailing blank lines. */
     async text(): Promise<string> {
       await settled();
       return Array.from({ length: screen.rows }, (_, row) => line(active.baseY + row))

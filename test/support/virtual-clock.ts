@@ -6,8 +6,8 @@ interface Wait {
 }
 
 /**
- * A clock that stands still until a test moves it. Moving goes from one due moment to the next, and lets everything
- * that follows from one happen before the next, so that nothing depends on how fast the machine is.
+ * Clock that stands still until a test advances it. It advances from one due timer to the next and lets all consequences of
+ * a timer settle before the next one fires, so results do not depend on the speed of the machine.
  */
 export class VirtualClock implements Clock {
   #now: number;
@@ -45,7 +45,7 @@ export class VirtualClock implements Clock {
     });
   }
 
-  /** Lets so much time pass. */
+  /** Advances the clock. */
   async advance(ms: number): Promise<void> {
     const target = this.#now + ms;
     await this.#settle();
@@ -58,7 +58,7 @@ export class VirtualClock implements Clock {
     this.#now = target;
   }
 
-  /** Lets time pass until the promise settles, in steps of what is due next. */
+  /** Advances the clock from timer to timer until the promise settles. */
   async until<T>(promise: Promise<T>): Promise<T> {
     let settled = false;
     const note = () => {
@@ -81,7 +81,7 @@ export class VirtualClock implements Clock {
     return next;
   }
 
-  /** An event of the engine takes a handful of turns to lead to the next wait. */
+  /** Waits for a few event-loop turns, which an event of the engine needs to reach its next timer. */
   async #settle(): Promise<void> {
     for (let turns = 0; turns < 12; turns++) await this.endOfTurn();
   }

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// An agent that speaks ACP and has no model. What it does stands in the prompt: [[write]], [[hello]], [[slow]], [[fail]],
+// Agent that speaks ACP, without a model. The prompt selects what it does: [[write]], [[hello]], [[fail]], [[limit]],
 // [[crash]], [[hang]], [[refuse]], [[read-file]] or [[json]].
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';

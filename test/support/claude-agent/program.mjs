@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-// A stand-in for Claude Code in its two-way mode, without a model. What it does stands in the prompt: [[bash]], [[two]],
-// [[hello]], [[limit]], [[hang]], [[json]], [[text]], [[error]] or [[withdraw]].
+// Stand-in for Claude Code with streamed input, without a model. The prompt selects what it does: [[bash]], [[two]],
+// [[hello]], [[limit]], [[hang]], [[json]], [[text]] or [[error]].
 import { execSync } from 'node:child_process';
 import { createInterface } from 'node:readline';
 
@@ -26,7 +26,7 @@ const result = fields =>
     ...fields,
   });
 
-/** Asks for permission, and does it if it is given. */
+/** Asks for permission to run a command, and runs it if allowed. */
 async function bash(id, command) {
   assistant({ type: 'tool_use', id, name: 'Bash', input: { command } });
   const response = await new Promise(resolve => {

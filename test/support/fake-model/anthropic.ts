@@ -3,7 +3,7 @@ import type { Json, JsonObject } from '../../../src/core/json.ts';
 import type { Conversation, Failure, Part } from './script.ts';
 import { type Answering, pieces, type ServerEvent } from './sse.ts';
 
-/** A request to `POST /v1/messages`. */
+/** Parses a request to `POST /v1/messages`. */
 export const readMessages = (body: JsonObject): Conversation => ({
   system: textOf(body['system']),
   tools: listAt(body, 'tools').map(tool => ({ name: textAt(tool, 'name') ?? '', takesText: false })),
@@ -34,7 +34,7 @@ const errorTypes: Readonly<Record<number, string>> = {
   529: 'overloaded_error',
 };
 
-/** The answer as it is streamed. */
+/** Events of a streamed answer. */
 export function messageEvents(parts: readonly Part[], answering: Answering): readonly ServerEvent[] {
   const start = { type: 'message_start', message: message([], answering) } as const;
   const blocks = parts.map((part, index) => blockEvents(part, index, answering));
@@ -47,7 +47,7 @@ export function messageEvents(parts: readonly Part[], answering: Answering): rea
   return [start, ...blocks.flat(), delta, { type: 'message_stop' }];
 }
 
-/** The answer as a whole, for requests that do not stream. */
+/** Answer to a request that does not stream. */
 export const wholeMessage = (parts: readonly Part[], answering: Answering): JsonObject => ({
   ...message(
     parts.map((part, index) => blockOf(part, index, answering)),

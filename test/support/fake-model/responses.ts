@@ -3,14 +3,14 @@ import type { Json, JsonObject } from '../../../src/core/json.ts';
 import type { Conversation, ConversationTurn, Failure, OfferedTool, Part } from './script.ts';
 import { type Answering, pieces, type ServerEvent } from './sse.ts';
 
-/** A request to `POST /v1/responses`. */
+/** Parses a request to `POST /v1/responses`. */
 export function readResponses(body: JsonObject): Conversation {
   const input = listAt(body, 'input');
   const added = input.filter(item => textAt(item, 'type') === 'additional_tools');
   return {
     system: textAt(body, 'instructions') ?? '',
     tools: [...listAt(body, 'tools'), ...added.flatMap(item => listAt(item, 'tools'))].flatMap(toolsIn),
-    turns: inOneTurnEach(input.flatMap(turnOf)),
+    turns: mergeAnswers(input.flatMap(turnOf)),
   };
 }
 
@@ -34,8 +34,8 @@ function turnOf(item: Json): readonly ConversationTurn[] {
 const joined = (content: readonly Json[]): string =>
   content.flatMap(part => textAt(part, 'text') ?? []).join('\n');
 
-/** One answer of the model may be several items. */
-const inOneTurnEach = (turns: readonly ConversationTurn[]): readonly ConversationTurn[] =>
+/** Merges consecutive items of the model, which are one answer, into one turn. */
+const mergeAnswers = (turns: readonly ConversationTurn[]): readonly ConversationTurn[] =>
   turns.filter(({ role }, i) => role === 'user' || turns[i - 1]?.role !== 'assistant');
 
 export function responsesError({ message, status, resetsInS }: Failure): JsonObject {
@@ -45,14 +45,14 @@ export function responsesError({ message, status, resetsInS }: Failure): JsonObj
   return { error: { type: 'usage_limit_reached', message, plan_type: 'pro', resets_at } };
 }
 
-/** The answer as it is streamed. */
+/** Events of a streamed answer. */
 export function responseEvents(parts: readonly Part[], answering: Answering): readonly ServerEvent[] {
   const { id, model, usage, hangs } = answering;
   const items = parts.map((part, index) => itemOf(part, `${id}_${index}`));
   const response = { id: `resp_${id}`, object: 'response', created_at: 0, model, output: [] };
   const created = { type: 'response.created', response: { ...response, status: 'in_progress' } };
-  const told = items.map(itemEvents);
-  if (hangs) return [created, ...(told[0] ?? []).slice(0, 2)];
+  const streamed = items.map(itemEvents);
+  if (hangs) return [created, ...(streamed[0] ?? []).slice(0, 2)];
   const completed = {
     ...response,
     status: 'completed',
@@ -65,7 +65,7 @@ export function responseEvents(parts: readonly Part[], answering: Answering): re
       total_tokens: usage.input + usage.output,
     },
   };
-  return [created, ...told.flat(), { type: 'response.completed', response: completed }];
+  return [created, ...streamed.flat(), { type: 'response.completed', response: completed }];
 }
 
 function itemOf(part: Part, id: string): JsonObject {
@@ -88,10 +88,10 @@ function itemOf(part: Part, id: string): JsonObject {
 
 function itemEvents(item: JsonObject, output_index: number): readonly ServerEvent[] {
   const text = textAt(listAt(item, 'content')[0], 'text');
-  const begun = { ...item, status: 'in_progress', ...(text === undefined ? {} : { content: [] }) };
+  const started = { ...item, status: 'in_progress', ...(text === undefined ? {} : { content: [] }) };
   const deltas = text === undefined ? [] : pieces(text);
   return [
-    { type: 'response.output_item.added', output_index, item: begun },
+    { type: 'response.output_item.added', output_index, item: started },
     ...deltas.map(delta => ({
       type: 'response.output_text.delta',
       item_id: at(item, 'id') ?? '',

@@ -1,27 +1,27 @@
 import type { Json, JsonObject } from '../../../src/core/json.ts';
 
-/** What the model wants the agent to do. It becomes a call of whichever tool the agent offers for that. */
+/** Action that the model requests. It becomes a call of the matching tool of the agent. */
 export type Action =
   | { readonly write: { readonly path: string; readonly content: string } }
   | { readonly read: string }
   | { readonly edit: { readonly path: string; readonly from: string; readonly to: string } }
   | {
       readonly run: string;
-      /** Asks to run it outside of the sandbox, where the agent has one. */
+      /** Whether to ask for a run outside the sandbox, if the agent has one. */
       readonly unconfined?: boolean;
     }
   | { readonly answer: JsonObject };
 
-/** One answer of the model: words and wishes, or something that goes wrong. */
+/** One answer of the model: text and actions, or a failure. */
 export interface Reply {
   readonly think?: string;
   readonly say?: string;
   readonly actions?: readonly Action[];
-  /** An HTTP status instead of an answer, for the first so many requests or for ever. */
+  /** HTTP error instead of an answer, for the first `times` requests or always. */
   readonly fail?: Failure;
-  /** Begins the answer, and then is silent until the agent goes away. */
+  /** Whether the answer starts and then hangs until the agent disconnects. */
   readonly hangs?: boolean;
-  /** The answer waits for this. A function is called when it is asked for. */
+  /** Promise that delays the answer. A function is called for every request. */
   readonly after?: Promise<unknown> | ((asked: Asked) => Promise<unknown>);
 }
 
@@ -29,26 +29,26 @@ export interface Failure {
   readonly status: number;
   readonly message: string;
   readonly times?: number;
-  /** In how many seconds a limit is over; not all interfaces have a place for it. */
+  /** Seconds until a limit resets. Only the Responses API reports it. */
   readonly resetsInS?: number;
   readonly headers?: Readonly<Record<string, string>>;
 }
 
 /**
- * What the model says, by a word that the prompt has in it as `[[word]]`. The replies follow one another as the conversation goes
- * on after that prompt, so that many agents can share one model, and an agent that asks again is told the same. A
- * function says what depends on more than that.
+ * Replies of the model by the word that a prompt contains as `[[word]]`. The position in the conversation after that prompt
+ * selects the reply, so many agents can share one model and a repeated request gets the same answer. A function computes
+ * replies that depend on more than the position.
  */
 export type ModelScript = Readonly<Record<string, readonly Reply[] | ((asked: Asked) => Reply)>>;
 
 export interface Asked {
-  /** All that was said so far, by either side, and what the agent says of its surroundings. */
+  /** System prompt and all turns so far, of both sides. */
   readonly told: string;
-  /** How many answers the model has given since the prompt. */
+  /** Number of answers since the prompt. */
   readonly index: number;
 }
 
-/** A request of an agent, in the terms of all interfaces. */
+/** Request of an agent, independent of the API. */
 export interface Conversation {
   readonly turns: readonly ConversationTurn[];
   readonly tools: readonly OfferedTool[];
@@ -62,12 +62,12 @@ export interface ConversationTurn {
 
 export interface OfferedTool {
   readonly name: string;
-  /** Whether it takes a text instead of JSON. */
+  /** Whether the tool takes text instead of JSON. */
   readonly takesText: boolean;
   readonly namespace?: string | undefined;
 }
 
-/** A part of an answer, ready to be put into the words of an interface. */
+/** Part of an answer, independent of the API. */
 export type Part =
   | { readonly kind: 'thought'; readonly text: string }
   | { readonly kind: 'text'; readonly text: string }
@@ -79,14 +79,14 @@ export type Part =
     };
 
 export interface Cue {
-  /** The word of the script that the prompt has in it. */
+  /** Word of the script that the prompt contains. */
   readonly word: string;
-  /** How many answers the model has given since that prompt. */
+  /** Number of answers since that prompt. */
   readonly index: number;
   readonly reply: Reply;
 }
 
-/** The words that a prompt may have in it. */
+/** Returns the words of the script that a prompt contains. */
 export type WordsIn = (prompt: string) => readonly string[];
 
 export interface Cued {
@@ -94,7 +94,7 @@ export interface Cued {
   readonly wordsIn: WordsIn;
 }
 
-/** The reply that is due; `undefined` if no prompt of the conversation is in the script. */
+/** Finds the next reply; `undefined` if the script has no word of the conversation. */
 export function cueOf(script: ModelScript, { conversation, wordsIn }: Cued): Cue | undefined {
   const { turns } = conversation;
   const found = turns.flatMap(({ role, text }, at) =>
@@ -112,7 +112,7 @@ function replyTo(replies: ModelScript[string], asked: Asked): Reply {
   return replies[asked.index] ?? { say: `Nothing is scripted for answer ${asked.index + 1}.` };
 }
 
-/** Everything that the agent told the model. */
+/** Whole text of a conversation. */
 export const toldIn = ({ system, turns }: Conversation): string =>
   [system, ...turns.map(({ text }) => text)].join('\n');
 

@@ -17,26 +17,26 @@ import {
 import { type Answering, beginStream, type ServerEvent, writeEvents } from './sse.ts';
 import { partsOf } from './tool-calls.ts';
 
-/** A request that an agent made to the model. */
+/** Request of an agent to the model. */
 export interface ModelRequest {
-  /** The word of the script that it was answered by; absent for what agents ask on the side. */
+  /** Word of the script that selected the answer; absent for side requests, such as titles. */
   readonly word?: string | undefined;
   readonly index: number;
   readonly conversation: Conversation;
-  /** Everything that was said in it. */
+  /** Whole text of the conversation. */
   readonly told: string;
   readonly body: JsonObject;
 }
 
-/** A model that says what a script says, on loopback. */
+/** Scripted model that listens on loopback. */
 export interface FakeModel {
   readonly url: string;
   readonly requests: readonly ModelRequest[];
-  /** What agents wanted of other hosts, if they were told to use this one as their proxy. Nobody got it. */
+  /** Hosts that agents tried to reach through this server as their proxy. All were refused. */
   readonly outside: readonly string[];
-  /** Resolves when so many requests for that word have come in. */
+  /** Resolves when at least `times` requests for the word have arrived. */
   asked(word: string, times?: number): Promise<void>;
-  /** What the model has been asked for that word, each time. */
+  /** Requests for the word, in order. */
   requestsFor(word: string): readonly ModelRequest[];
   close(): Promise<void>;
 }
@@ -53,12 +53,12 @@ const interfaces: Readonly<Record<string, Interface>> = {
   '/v1/responses': { read: readResponses, error: responsesError, events: responseEvents },
 };
 
-/** What one answer of the script uses, always, so that sums can be foretold; what is asked on the side is free. */
+/** Tokens of every scripted answer, fixed so that tests know the sums. Side requests are free. */
 const usagePerAnswer = { input: 100, output: 10 } as const;
 
 /**
- * Starts a model for Claude Code (Anthropic's messages) and Codex (OpenAI's responses). `wordsIn`: where prompts have the
- * words of the script, if not in brackets.
+ * Starts a model for Claude Code (Anthropic's Messages API) and Codex (OpenAI's Responses API). `wordsIn` finds the words of
+ * the script in a prompt. Defaults to words in double brackets.
  */
 export async function startFakeModel(
   script: ModelScript,
@@ -76,7 +76,7 @@ export async function startFakeModel(
     if (!spoken || !body)
       return replyWith(response, path.endsWith('/count_tokens') ? 200 : 404, { input_tokens: 1 });
     const conversation = spoken.read(body);
-    // What comes without tools is asked on the side, such as a title for the session.
+    // A request without tools is a side request, such as one for the title of the session.
     const cue = conversation.tools.length > 0 ? cueOf(script, { conversation, wordsIn }) : undefined;
     requests.push({
       word: cue?.word,

@@ -1,13 +1,13 @@
 import type { ServerResponse } from 'node:http';
 import type { JsonObject } from '../../../src/core/json.ts';
 
-/** How the answer of one request is written. */
+/** How the answer to one request is written. */
 export interface Answering {
-  /** Unique to this request. */
+  /** Id that is unique to this request. */
   readonly id: string;
   readonly model: string;
   readonly usage: { readonly input: number; readonly output: number };
-  /** Where `hangs` is set, the answer stops after its first words. */
+  /** Whether the answer stops after its first words. */
   readonly hangs: boolean;
 }
 
@@ -21,7 +21,7 @@ export const writeEvents = (response: ServerResponse, events: readonly ServerEve
   for (const event of events) response.write(`event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`);
 };
 
-/** A text in a few pieces, as models stream it. */
+/** Splits a text into up to three pieces, as models stream it. */
 export function pieces(text: string): readonly string[] {
   const size = Math.max(1, Math.ceil(text.length / 3));
   return Array.from({ length: Math.max(1, Math.ceil(text.length / size)) }, (_, i) =>

@@ -2,7 +2,7 @@ import { isAbsolute, join } from 'node:path';
 import type { Json } from '../../../src/core/json.ts';
 import { type Action, type Conversation, type OfferedTool, type Part, type Reply, toldIn } from './script.ts';
 
-/** What a reply says and wants, in the tools that the agent offers. */
+/** Translates a reply into text and calls of the tools that the agent offers. */
 export function partsOf(reply: Reply, conversation: Conversation): readonly Part[] {
   return [
     ...(reply.think ? [{ kind: 'thought', text: reply.think } as const] : []),
@@ -42,7 +42,10 @@ function partOf(action: Action, conversation: Conversation): Part {
   );
 }
 
-const unconfined = { sandbox_permissions: 'require_escalated', justification: 'It needs more.' };
+const unconfined = {
+  sandbox_permissions: 'require_escalated',
+  justification: 'The command needs more access.',
+};
 
 const inNamespace = ({ namespace }: OfferedTool) => (namespace === undefined ? {} : { namespace });
 
@@ -56,15 +59,15 @@ const patchThatAdds = (path: string, content: string): string => {
   return `*** Begin Patch\n*** Add File: ${path}\n${lines.map(line => `+${line}`).join('\n')}\n*** End Patch\n`;
 };
 
-const whereAgentsSayIt = [/Primary working directory: (\/[^\s<`'"]+)/, /<cwd>(\/[^<]+)<\/cwd>/];
+const folderPatterns = [/Primary working directory: (\/[^\s<`'"]+)/, /<cwd>(\/[^<]+)<\/cwd>/];
 
-/** Agents tell the model which folder they work in. */
+/** Resolves a path against the working folder, which agents tell the model. */
 function absolute(path: string, conversation: Conversation): string {
   if (isAbsolute(path)) return path;
   const folder = folderToldIn(toldIn(conversation));
   return folder === undefined ? path : join(folder, path);
 }
 
-/** The folder that an agent works in. */
+/** Working folder of an agent, from the text that it sends. */
 export const folderToldIn = (told: string): string | undefined =>
-  whereAgentsSayIt.flatMap(form => form.exec(told)?.[1] ?? [])[0];
+  folderPatterns.flatMap(pattern => pattern.exec(told)?.[1] ?? [])[0];
