@@ -1,20 +1,19 @@
 import type { Command } from 'commander';
 import { CommanderError } from 'commander';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { blocksOf, codeSpansOf, isGenerated, pages } from './documents.ts';
+import { codeSpansOf, isGenerated, pages } from './documents.ts';
 import { shellWords } from './shell-words.ts';
+import { shellBlocksOf } from './walkthrough.ts';
 
-/** What the CLI says against a command line; `undefined` if it would carry it out. */
-type Judge = (line: string) => Promise<string | undefined>;
-
-let judge: Judge;
+/** Code of the error with which the CLI refuses a command line; `undefined` if it accepts the line. */
+let errorOf: (line: string) => Promise<string | undefined>;
 
 beforeAll(async () => {
   const { declaredProgram } = await import('../../scripts/reference/program.ts');
-  judge = line => refusalOf(declaredProgram, line);
+  errorOf = line => parse(declaredProgram, line);
 });
 
-async function refusalOf(declare: () => Promise<Command>, line: string): Promise<string | undefined> {
+async function parse(declare: () => Promise<Command>, line: string): Promise<string | undefined> {
   const program = silent(await declare());
   for (const command of program.commands) silent(command).action(() => {});
   try {
@@ -29,43 +28,43 @@ async function refusalOf(declare: () => Promise<Command>, line: string): Promise
 const silent = (command: Command): Command =>
   command.exitOverride().configureOutput({ writeErr: () => {}, writeOut: () => {} });
 
-/** Also behind a pipe, an operator, `$(` or a word of the shell. */
+/** Finds commands at the start of a line and after a pipe, an operator, `$(`, `then` or `else`. */
 const commandsIn = (line: string): readonly string[] =>
   [...line.matchAll(/(?:^|[|&;]\s*|\$\(|then |else )(reprise .*)$/g)].map(([, command = '']) => command);
 
-const written = pages().filter(page => !isGenerated(page));
+const writtenByHand = pages().filter(page => !isGenerated(page));
 
-const lines = written.flatMap(page =>
-  blocksOf(page)
-    .filter(({ language }) => language === 'sh')
-    .flatMap(({ place, text }) =>
-      text.split('\n').flatMap(line => commandsIn(line).map(command => ({ place, command }))),
-    ),
+const lines = writtenByHand.flatMap(page =>
+  shellBlocksOf(page).flatMap(({ place, text }) =>
+    text.split('\n').flatMap(line => commandsIn(line).map(command => ({ place, command }))),
+  ),
 );
 
-const mentions = written.flatMap(page => codeSpansOf(page).filter(({ text }) => text.startsWith('reprise ')));
+const mentions = writtenByHand.flatMap(page =>
+  codeSpansOf(page).filter(({ text }) => text.startsWith('reprise ')),
+);
 
 describe('commands in the documentation', () => {
-  it('are there', () => {
+  it('are found', () => {
     expect(lines.length).toBeGreaterThan(20);
     expect(mentions.length).toBeGreaterThan(10);
   });
 
-  it.each(lines)('$place: $command', async ({ command }) => {
-    expect(await judge(command)).toBeUndefined();
+  it.each(lines)('are accepted at $place: $command', async ({ command }) => {
+    expect(await errorOf(command)).toBeUndefined();
   });
 
-  it.each(mentions)('$place mentions $text', async ({ text }) => {
+  it.each(mentions)('are accepted in the text at $place: $text', async ({ text }) => {
     expect([
       undefined,
       'commander.missingArgument',
       'commander.helpDisplayed',
       'commander.version',
-    ]).toContain(await judge(text));
+    ]).toContain(await errorOf(text));
   });
 });
 
-describe('the check itself', () => {
+describe('the check of commands', () => {
   it.each([
     ['reprise fly', 'commander.unknownCommand'],
     ['reprise run a.yaml --fast', 'commander.unknownOption'],
@@ -73,10 +72,10 @@ describe('the check itself', () => {
     ['reprise list a b', 'commander.excessArguments'],
     ['reprise list --limit many', 'commander.invalidArgument'],
   ])('refuses %s', async (line, code) => {
-    expect(await judge(line)).toBe(code);
+    expect(await errorOf(line)).toBe(code);
   });
 
-  it('reads words as a shell does', () => {
+  it('splits words as a shell does', () => {
     expect(shellWords(`reprise signal <run> go '{ "a": 1 }' --x="b c" | head # why`)).toEqual([
       'reprise',
       'signal',

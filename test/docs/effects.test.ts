@@ -12,8 +12,8 @@ import type { EventStore } from '../../src/store/port.ts';
 import { createWorkerEffects } from '../../src/worker/effects/effects.ts';
 import { defaultTaskSource, defaultWorkerSettings } from '../../src/workflow/yaml/config-workers.ts';
 
-/** A store in which there is everything that an effect may touch beside what it is called with. */
-async function crowdedStore(): Promise<EventStore> {
+/** Store with every record that an effect may touch beyond its arguments. */
+async function filledStore(): Promise<EventStore> {
   const store = memoryStore();
   const owner = { incarnation: 'i', host: 'h', pid: 1, processStart: 's' };
   const at = '2026-01-01T00:00:00.000Z';
@@ -22,12 +22,12 @@ async function crowdedStore(): Promise<EventStore> {
   return store;
 }
 
-/** Every effect that is declared, by name. */
+/** All declared effects by name. */
 function declared(store: EventStore): ReadonlyMap<string, EffectDefinition<unknown, unknown>> {
   const found = new Map<string, EffectDefinition<unknown, unknown>>();
   const world = createLiveWorld();
   const never = () => {
-    throw new Error('nothing is performed here');
+    throw new Error('this test performs no effect');
   };
   const environment: Environment = {
     world: {
@@ -57,7 +57,7 @@ function declared(store: EventStore): ReadonlyMap<string, EffectDefinition<unkno
   return found;
 }
 
-/** Arguments that make an effect touch all that it can touch. */
+/** Arguments that make an effect touch everything that it can touch. */
 const sample = {
   runId: 'r1',
   task: 't',
@@ -78,10 +78,10 @@ const sample = {
   resolution: { branch: 'b' },
 };
 
-/** Of effects that are called with something else. */
+/** Arguments of effects that do not take an object. */
 const ownSample: Readonly<Record<string, unknown>> = { 'runs.left-work': 'r1' };
 
-/** What a key is of: `ref:` of `ref:main`. */
+/** Kind of a key: `ref:` for `ref:main`. */
 const kindOf = (key: string): string => /^[^:]*:?/.exec(key)?.[0] ?? key;
 
 const kinds = (keys: readonly string[] = []) => [...new Set(keys.map(kindOf))].sort().join(' ');
@@ -91,7 +91,7 @@ function lineOf({ name, span, keys, awaits }: EffectDefinition<unknown, unknown>
   return [name, awaits ? 'wait' : span, kinds(reads), kinds(writes)].join(' | ');
 }
 
-/** The rows of the tables of effects. */
+/** Rows of the tables of effects in the reference. */
 function documented(): readonly string[] {
   const page = readFileSync('docs/reference/effects.md', 'utf8');
   return page.split('\n').flatMap(line => {
@@ -102,7 +102,7 @@ function documented(): readonly string[] {
   });
 }
 
-test('the reference names every effect, and what it touches', async () => {
-  const store = await crowdedStore();
+test('the reference lists every effect and the keys that it touches', async () => {
+  const store = await filledStore();
   expect(documented().toSorted()).toEqual([...declared(store).values()].map(lineOf).sort());
 });

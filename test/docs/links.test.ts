@@ -5,7 +5,7 @@ import { type Page, pages } from './documents.ts';
 
 const outside = /^(https?:|mailto:)/;
 
-/** The anchors that a page offers: one for each heading, as GitHub makes them. */
+/** Anchors of a page: one for each heading, in the format of GitHub. */
 function anchorsOf(text: string): ReadonlySet<string> {
   const headings = text.replace(/^```[\s\S]*?^```$/gm, '').matchAll(/^#+ (.*)$/gm);
   return new Set(
@@ -18,7 +18,7 @@ function anchorsOf(text: string): ReadonlySet<string> {
   );
 }
 
-/** What is wrong with the links of a page. */
+/** Messages about the broken links of a page. */
 function brokenLinks({ file, text }: Page): readonly string[] {
   const targets = [...text.matchAll(/\]\(([^)\s]+)\)/g)].map(([, target = '']) => target);
   return targets
@@ -35,14 +35,11 @@ function brokenLinks({ file, text }: Page): readonly string[] {
 }
 
 describe('links in the documentation', () => {
-  it.each(pages().map(page => [page.file, page] as const))(
-    '%s leads nowhere that does not exist',
-    (_, page) => {
-      expect(brokenLinks(page)).toEqual([]);
-    },
-  );
+  it.each(pages().map(page => [page.file, page] as const))('in %s have existing targets', (_, page) => {
+    expect(brokenLinks(page)).toEqual([]);
+  });
 
-  it('are found to be broken when they are', () => {
+  it('are reported if the file or the heading does not exist', () => {
     const text = '[a](nowhere.md) [b](README.md#nothing) [c](README.md#try-it) [d](https://example.com)';
     expect(brokenLinks({ file: 'README.md', text }).map(line => line.split(' ')[1])).toEqual([
       'nowhere.md',

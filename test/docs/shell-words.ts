@@ -1,4 +1,4 @@
-/** The words of the first command in a line of shell, as far as documentation goes: quotes, and `<run>` as a word. */
+/** Splits the first command of a shell line into words. Supports only what the documentation uses: quotes and `<run>`. */
 export function shellWords(line: string): readonly string[] {
   const words: string[] = [];
   for (const [token] of line.matchAll(

@@ -4,7 +4,7 @@ import { type Block, blocksOf, pages } from './documents.ts';
 
 const blocks = pages().flatMap(page => blocksOf(page).filter(({ language }) => language === 'toml'));
 
-/** A block is a whole case file, or a part of one that needs a command beside it. */
+/** Loads a block, which is a whole case file or a part of one without a command. */
 const load = ({ place, text }: Block): unknown =>
   loadCase({
     file: `${place}.toml`,
@@ -13,16 +13,16 @@ const load = ({ place, text }: Block): unknown =>
   });
 
 describe('TOML in the documentation', () => {
-  it('is there', () => {
+  it('is found', () => {
     expect(blocks.length).toBeGreaterThan(8);
   });
 
-  it.each(blocks)('$place is a case file', block => {
+  it.each(blocks)('at $place is a valid case file', block => {
     expect(() => load(block)).not.toThrow();
   });
 
   it.each(['[run]\nargz = []', 'timeline = "yes"', '[[triggers]]\nstep = "a"'])(
-    'is refused when it is wrong: %j',
+    'is refused if it is invalid: %j',
     text => {
       expect(() => load({ place: 'x', language: 'toml', text })).toThrow();
     },

@@ -8,7 +8,7 @@ const modules = readdirSync('examples', { recursive: true, encoding: 'utf8' })
   .filter(name => name.endsWith('.mjs'))
   .map(name => resolve('examples', name));
 
-/** As a user compiles it, but that `reprise` is the source of this checkout. */
+/** Compiles code as a user would, except that `reprise` is the source of this checkout. */
 function problemsOf(sources: ReadonlyMap<string, string>, files: readonly string[]): readonly string[] {
   const config = ts.getParsedCommandLineOfConfigFile(
     'tsconfig.json',
@@ -20,7 +20,7 @@ function problemsOf(sources: ReadonlyMap<string, string>, files: readonly string
     allowJs: true,
     checkJs: true,
     noEmit: true,
-    paths: { reprise: [resolve('src/index.ts')] },
+    paths: { reprise: [resolve('src/index.ts')], 'reprise/testing': [resolve('src/testing.ts')] },
     allowImportingTsExtensions: true,
   };
   const host = ts.createCompilerHost(options);
@@ -56,7 +56,7 @@ describe('TypeScript in the documentation', () => {
 export const a = step('a', { run: () => 1 });
 export const b = step('b', { run: ({ a }) => a });`;
 
-  it('is there, and compiles, and so do the examples; a step that reads what it did not declare does not', () => {
+  it('compiles, as do the examples, but a step cannot read an output that it does not declare', () => {
     expect(sources.size).toBeGreaterThan(5);
     expect(modules.length).toBeGreaterThan(2);
     const problems = problemsOf(new Map([...sources, [resolve('undeclared.ts'), undeclared]]), modules);

@@ -9,7 +9,7 @@ import { type Block, blocksOf, pages } from './documents.ts';
 
 const blocks = pages().flatMap(page => blocksOf(page).filter(({ language }) => language === 'yaml'));
 
-/** A block is a whole workflow, some steps of one, or some other keys of one; or it is the project's settings. */
+/** Loads a block, which is a workflow, a list of steps, some keys of a workflow, or settings of a project. */
 function load({ place, text }: Block): unknown {
   const value: unknown = parse(text);
   if (Array.isArray(value)) return value.map(step => stepSchema.parse(step));
@@ -20,23 +20,23 @@ function load({ place, text }: Block): unknown {
 }
 
 describe('YAML in the documentation', () => {
-  it('is there', () => {
+  it('is found', () => {
     expect(blocks.length).toBeGreaterThan(20);
   });
 
-  it.each(blocks)('$place loads without problems', block => {
+  it.each(blocks)('at $place loads without problems', block => {
     expect(() => load(block)).not.toThrow();
   });
 
   it.each(['steps: [{ id: a, needs: [b], run: x }]', '- { id: a, rum: x }', 'runtime: { max_workers: 2 }'])(
-    'is refused when it is wrong: %s',
+    'is refused if it is invalid: %s',
     text => {
       expect(() => load({ place: 'x.yaml', language: 'yaml', text })).toThrow();
     },
   );
 });
 
-describe('YAML examples', () => {
+describe('the YAML example', () => {
   it.each(['examples/release/release.yaml', 'examples/matrix-by-child/matrix.yaml'])(
     '%s loads without problems',
     file => {
