@@ -93,8 +93,8 @@ export const runPages: readonly Walkthrough[] = [
         "import { step, workflow } from 'reprise';": 'invoice.mjs',
       },
       before: {
-        'reprise approve <run> where --choice production': 'reprise run deploy.yaml || [ $? -eq 3 ]',
-        'reprise cancel <run> --reason "wrong branch"': 'reprise run deploy.yaml || [ $? -eq 3 ]',
+        'reprise approve <run> where --choice production': 'exits_with 3 reprise run deploy.yaml',
+        'reprise cancel <run> --reason "wrong branch"': 'exits_with 3 reprise run deploy.yaml',
       },
       exits: { 'reprise run publish.yaml': 3, 'reprise run invoice.mjs': 3 },
     },
@@ -138,7 +138,7 @@ export const runPages: readonly Walkthrough[] = [
       setup: [
         newRepository,
         file('check.yaml', 'steps: [{ id: check, run: test -e fixed }]'),
-        'reprise run check.yaml || [ $? -eq 1 ]',
+        'exits_with 1 reprise run check.yaml',
         'touch fixed',
       ].join('\n'),
     },
@@ -146,6 +146,58 @@ export const runPages: readonly Walkthrough[] = [
   { 'docs/guide/fan-out.md': { setup: bugfix } },
   { 'docs/guide/watching.md': { setup: bugfix } },
   { 'docs/guide/workspaces-and-landing.md': { setup: bugfix } },
+  {
+    'docs/how-to/resolve-a-landing.md': {
+      setup: [
+        newRepository,
+        packageFile,
+        file(
+          'reprise.yaml',
+          'agents:',
+          '  coder: { kind: scripted, script: [{ run: sh "$HOME/change" }, { say: Changed a file. }] }',
+        ),
+        file('fix.yaml', 'steps: [{ id: fix, agent: coder, prompt: Fix the test. }]'),
+        file(
+          'fix-and-land.yaml',
+          'steps:',
+          '  - { id: fix, agent: coder, prompt: Fix the test. }',
+          '  - { id: land, needs: [fix], land: main }',
+        ),
+        'seq 9 > numbers.txt && echo one > words.txt',
+        // Reports a conflict in words.txt and resolves it, in place of the reader.
+        'echo "words.txt merge=both" > .gitattributes',
+        `git config merge.both.driver 'git merge-file --quiet --union %A %O %B; exit 1'`,
+        commitAll,
+      ].join('\n'),
+      before: {
+        'git -C <workspace> rebase main': [
+          'export GIT_EDITOR=true',
+          'echo "echo two > words.txt" > "$HOME/change" && reprise run fix.yaml',
+          'echo three > words.txt && git commit --quiet --all --message "Change the words"',
+          'exits_with 6 reprise land <run> fix',
+        ].join('\n'),
+        'git -C <workspace> diff main...': [
+          'echo "echo bug > bug.txt" > "$HOME/change" && reprise run fix.yaml',
+          'exits_with 6 reprise land <run> fix --verify false',
+          'echo fixed > <workspace>/bug.txt',
+        ].join('\n'),
+        'git stash push --include-untracked': [
+          'echo "sed -i s/1/one/ numbers.txt" > "$HOME/change" && reprise run fix.yaml',
+          'echo 10 >> numbers.txt',
+          'exits_with 6 reprise land <run> fix',
+        ].join('\n'),
+        'reprise resume <run>': [
+          'git checkout --quiet .',
+          'echo "sed -i s/2/two/ numbers.txt" > "$HOME/change"',
+          'echo 10 >> numbers.txt',
+          'exits_with 6 reprise run fix-and-land.yaml',
+          'git checkout --quiet .',
+        ].join('\n'),
+      },
+      exits: { 'git -C <workspace> rebase main': 1 },
+      placeholders: { '<workspace>': '.reprise/workspaces/fix/<run>/fix', '<files>': 'words.txt' },
+    },
+  },
   { 'docs/guide/agents.md': { setup: `${bugfix}\necho "Fix the failing test." > task.md` } },
   {
     'docs/how-to/run-workers.md': {
@@ -174,6 +226,5 @@ export const runPages: readonly Walkthrough[] = [
 export const exemptPages: Readonly<Record<string, string>> = {
   'CONTRIBUTING.md': needsCheckout,
   'docs/guide/find-the-race.md': needsCheckout,
-  'docs/how-to/resolve-a-landing.md': 'the reader edits conflicting files between the commands',
   'examples/README.md': 'lists one command per example; `npm run examples` runs them all',
 };

@@ -59,7 +59,7 @@ describe('the walkthrough', () => {
       {
         kind: 'type',
         place: 'page.md:6',
-        script: 'cd a\ngit x y || [ $? -eq 2 ]\nls\n',
+        script: 'cd a\nexits_with 2 git x y\nls\n',
         shown: undefined,
       },
     ]);

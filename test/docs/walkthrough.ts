@@ -63,13 +63,16 @@ export function actionsOf(page: Page, plan: PagePlan = {}): readonly Action[] {
 function scriptOf(text: string, { before, exits, placeholders = {} }: PagePlan): string {
   const first = firstLineOf(text);
   const code = exits?.[first];
-  const expected = code === undefined ? text : text.replace(first, `${first} || [ $? -eq ${code} ]`);
-  const filled = Object.entries(placeholders).reduce(
+  const expected = code === undefined ? text : `exits_with ${code} ${text}`;
+  return Object.entries(placeholders).reduce(
     (script, [name, value]) => script.replaceAll(name, value),
-    expected,
+    before?.[first] === undefined ? expected : `${before[first]}\n${expected}`,
   );
-  return `${before?.[first] ?? ''}\n${filled}`.trimStart();
 }
+
+/** Shell function that fails unless a command exits with the given code. */
+const exitsWith =
+  'exits_with() { local expected=$1 actual=0; shift; "$@" || actual=$?; [ $actual -eq $expected ]; }';
 
 /** Carries out the actions of pages in an empty folder, with the built `reprise` on the PATH. */
 export class Reader {
@@ -113,6 +116,7 @@ export class Reader {
     const folderFile = join(this.#home, 'folder');
     const lines = [
       'exec 2>&1',
+      exitsWith,
       `trap 'pwd > "${folderFile}"' EXIT`,
       strict ? 'set -e' : '',
       script.replaceAll(/<run>|\bk3v9m2xq7d\b/g, '$(newest-run)'),
