@@ -48,9 +48,9 @@ describe('a worker whose first task fails', () => {
       agent faulty (command) started
       | <next>reviewer</next>
       saved 1 file, +1 -0
-      failed: the agent did not say what is to happen next, although it was asked 2 times more: There is no agent \`reviewer\`; did you mean \`review\`?
-      gave up on first: the agent did not say what is to happen next, although it was asked 2 times more: There is no agent \`reviewer\`; did you mean \`review\`?; its work is on reprise/parked/first
-      hint: see what it said: reprise logs; say in its prompt how to end, or raise \`workers.corrections\`
+      failed: the agent did not end with a valid \`<next>\` instruction after 2 corrections: There is no agent \`reviewer\`; did you mean \`review\`?
+      gave up on first: the agent did not end with a valid \`<next>\` instruction after 2 corrections: There is no agent \`reviewer\`; did you mean \`review\`?; its work is on reprise/parked/first
+      hint: read its messages: reprise logs; explain \`<next>\` in its prompt, or raise \`workers.corrections\`
       "
     `);
     expect([code, landed, claim?.state, project.marks()]).toEqual([
@@ -74,9 +74,9 @@ describe('a worker whose first task fails', () => {
       | <next>agent: review</next>
       agent faulty (command) started
       | <next>agent: review</next>
-      failed: the agent did not say what is to happen next, although it was asked 2 times more: The agent \`review\` needs the argument \`pull_request\`.
-      gave up on first: the agent did not say what is to happen next, although it was asked 2 times more: The agent \`review\` needs the argument \`pull_request\`.
-      hint: see what it said: reprise logs; say in its prompt how to end, or raise \`workers.corrections\`
+      failed: the agent did not end with a valid \`<next>\` instruction after 2 corrections: The agent \`review\` needs the argument \`pull_request\`.
+      gave up on first: the agent did not end with a valid \`<next>\` instruction after 2 corrections: The agent \`review\` needs the argument \`pull_request\`.
+      hint: read its messages: reprise logs; explain \`<next>\` in its prompt, or raise \`workers.corrections\`
       "
     `);
     expect([code, landed, claim?.state]).toEqual([1, ['second'], 'failed']);
@@ -92,9 +92,9 @@ describe('a worker whose first task fails', () => {
       | <next>{"agent": [</next>
       agent faulty (command) started
       | <next>{"agent": [</next>
-      failed: the agent did not say what is to happen next, although it was asked 2 times more: The \`<next>\` tag cannot be read as YAML: Flow sequence in block collection must be sufficiently indented and end with a ].
-      gave up on first: the agent did not say what is to happen next, although it was asked 2 times more: The \`<next>\` tag cannot be read as YAML: Flow sequence in block collection must be sufficiently indented and end with a ].
-      hint: see what it said: reprise logs; say in its prompt how to end, or raise \`workers.corrections\`
+      failed: the agent did not end with a valid \`<next>\` instruction after 2 corrections: The \`<next>\` tag cannot be read as YAML: Flow sequence in block collection must be sufficiently indented and end with a ].
+      gave up on first: the agent did not end with a valid \`<next>\` instruction after 2 corrections: The \`<next>\` tag cannot be read as YAML: Flow sequence in block collection must be sufficiently indented and end with a ].
+      hint: read its messages: reprise logs; explain \`<next>\` in its prompt, or raise \`workers.corrections\`
       "
     `);
     expect([code, landed, claim?.state]).toEqual([1, ['second'], 'failed']);
@@ -107,7 +107,7 @@ describe('a worker whose first task fails', () => {
       "agent faulty (command) started
       failed: the agent exited with code 1 without a result
       gave up on first: the agent exited with code 1 without a result
-      hint: run \`sh agents/faulty.sh\` by hand to see what it says. The whole output is in <root>/.reprise/state/logs/<run>/work.1.0.session.log
+      hint: run \`sh agents/faulty.sh\` by hand to see its output. The whole output is in <root>/.reprise/state/logs/<run>/work.1.0.session.log
       "
     `);
     expect([code, landed, claim?.state]).toEqual([1, ['second'], 'failed']);
@@ -120,9 +120,9 @@ describe('a worker whose first task fails', () => {
       "agent faulty (command) started
       | <next>give-up: there is no such file</next>
       faulty -> give-up: there is no such file
-      failed: faulty gave the task up: there is no such file
-      gave up on first: faulty gave the task up: there is no such file
-      hint: change the text of the task, or give it back as it is: reprise tasks release
+      failed: faulty gave up: there is no such file
+      gave up on first: faulty gave up: there is no such file
+      hint: change the text of the task, or retry it unchanged: reprise tasks release
       "
     `);
     expect([code, landed, claim?.state]).toEqual([1, ['second'], 'failed']);
@@ -150,8 +150,8 @@ describe('a worker whose first task fails', () => {
       saved 2 files, +2 -0
       landing on main
       not landed on main: verification failed: bad.txt is bad
-      parked on reprise/parked/first: what would be main did not pass its verification: bad.txt is bad
-      failed: first could not be landed on main: what would be main did not pass its verification
+      parked on reprise/parked/first: verification failed after rebasing onto main: bad.txt is bad
+      failed: first could not be landed on main: verification failed after rebasing onto main
       "
     `);
     expect([code, landed, claim?.state, claim?.branch]).toEqual([
@@ -182,7 +182,7 @@ describe('a worker whose first task fails', () => {
       faulty -> land
       saved 2 files, +2 -1
       landing on main
-      reprise/worker/<run>/work conflicts with main: "Fail" does not fit onto main: a.txt
+      reprise/worker/<run>/work conflicts with main: cannot rebase "Fail" onto main: conflicts in a.txt
       agent faulty (command) started
       | <next>land</next>
       agent faulty (command) started
@@ -277,9 +277,9 @@ describe('a worker with an unreadable task list', () => {
       "worker-1  started on branch main
       worker-1  the command that lists the tasks failed: echo no network >&2; exit 3
       no network
-        hint: run it by hand, and mend \`tasks.command\` in reprise.yaml
-      error[CONFIG_INVALID]: the list of tasks cannot be read, so nobody knows whether anything is left to do
-        hint: mend \`tasks.command\` in reprise.yaml, or what it runs
+        hint: run it by hand, then fix \`tasks.command\` in reprise.yaml
+      error[CONFIG_INVALID]: the list of tasks cannot be read, so it is unknown whether any task is left
+        hint: fix \`tasks.command\` in reprise.yaml, or the program that it runs
       exit 2"
     `);
   });
@@ -288,9 +288,9 @@ describe('a worker with an unreadable task list', () => {
     expect(await listedBy('echo nonsense')).toMatchInlineSnapshot(`
       "worker-1  started on branch main
       worker-1  \`echo nonsense\` did not print JSON: line 1 is \`nonsense\`
-        hint: print a JSON array of tasks and nothing else; what people should see belongs on stderr
-      error[CONFIG_INVALID]: the list of tasks cannot be read, so nobody knows whether anything is left to do
-        hint: mend \`tasks.command\` in reprise.yaml, or what it runs
+        hint: print a JSON array of tasks and nothing else; write messages to stderr
+      error[CONFIG_INVALID]: the list of tasks cannot be read, so it is unknown whether any task is left
+        hint: fix \`tasks.command\` in reprise.yaml, or the program that it runs
       exit 2"
     `);
   });
