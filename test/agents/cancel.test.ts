@@ -7,7 +7,7 @@ import { acp, claude, codex, codexServer } from './support/players.ts';
 
 const lab = realAgentLab();
 
-/** Two processes under a shell of a tool of the agent. Claude refuses a long `sleep`. */
+/** Starts two processes under the shell of an agent's tool. Claude Code refuses a long `sleep`. */
 const command = 'tail -f /dev/null & echo started > started.txt; tail -f /dev/null';
 const script = {
   sleep: [{ say: 'I sleep.', actions: [{ run: command }] }, { say: 'Good morning.' }],
@@ -18,8 +18,8 @@ const script = {
 describe.skipIf(!installedAgents()).each([claude, codex, codexServer, acp])('$name', player => {
   const permissions = player === codex ? policyOf() : policyOf({ allow: [`Bash(${command})`] });
 
-  test('is cancelled in the middle of a tool: nothing runs on, and the session can be resumed', async () => {
-    const { open, run, model } = await lab.invite(player, script);
+  test('can be cancelled during a tool, which leaves no process and a session that can be resumed', async () => {
+    const { open, run, model } = await lab.prepare(player, script);
     const { session, events } = open({ prompt: 'Now [[sleep]].', permissions }, { graceMs: 20_000 });
     const turn = session.next();
     await appears(lab.path('started.txt'));
@@ -41,8 +41,8 @@ describe.skipIf(!installedAgents()).each([claude, codex, codexServer, acp])('$na
     expect(said).toContain('Now [[sleep]].');
   });
 
-  test('is cancelled while the model is silent, as a timeout does it', async () => {
-    const { open, model } = await lab.invite(player, script);
+  test('can be cancelled while the model is silent, as after a timeout', async () => {
+    const { open, model } = await lab.prepare(player, script);
     const timeout = new AbortController();
     const { session } = open({ prompt: 'Now [[hang]].' }, { signal: timeout.signal, graceMs: 20_000 });
     const turn = session.next();
@@ -53,8 +53,8 @@ describe.skipIf(!installedAgents()).each([claude, codex, codexServer, acp])('$na
     await session.close();
   });
 
-  test('is cancelled before it has said a word', async () => {
-    const { open, model } = await lab.invite(player, script);
+  test('can be cancelled before its first output', async () => {
+    const { open, model } = await lab.prepare(player, script);
     const { session } = open({ prompt: 'Now [[hang]].' }, { onProcess: () => void session.cancel() });
     expect(resultOf(await session.next())).toMatchObject({ kind: 'cancelled' });
     expect(model.requests).toEqual([]);

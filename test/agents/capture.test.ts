@@ -3,8 +3,8 @@ import { playElsewhere } from '../e2e/capture-project.ts';
 import { installedAgents } from './support/install.ts';
 import { agentProject, everyAgent, expectCode, scriptFor, stepsFor } from './support/project.ts';
 
-describe.skipIf(!installedAgents())('a run of real agents that was captured', () => {
-  test('replays in a fresh clone without any agent, and without asking the model', async () => {
+describe.skipIf(!installedAgents())('a captured run of real agents', () => {
+  test('replays in a fresh clone without any agent or model', async () => {
     const project = await agentProject({
       script: {
         'do-claude': [
@@ -24,7 +24,7 @@ describe.skipIf(!installedAgents())('a run of real agents that was captured', ()
     expect(project.git('log', '--format=%s', '--', 'claude.txt')).toContain('claude: Done.');
   });
 
-  test('replays with an agent of each kind at once, each of which had to mend its work', async () => {
+  test('replays parallel agents of each kind, each of which had to fix its work', async () => {
     const project = await agentProject({
       script: scriptFor(everyAgent, agent =>
         ['bad', 'good'].flatMap(content => [

@@ -15,12 +15,12 @@ const schema: JsonObject = {
   additionalProperties: false,
 };
 
-/** Codex asks again at once only if it is told when. */
+/** Makes Codex retry immediately, which it only does if the response says when. */
 const momentary = { status: 429, message: 'Slow down.', times: 1, headers: { 'retry-after': '0' } };
 
 describe.skipIf(!installedAgents()).each(players)('$name', player => {
-  test('answers', async () => {
-    const { run, model } = await lab.invite(player, { hello: [{ say: 'Hello there.' }] });
+  test('returns the answer', async () => {
+    const { run, model } = await lab.prepare(player, { hello: [{ say: 'Hello there.' }] });
     const { result, events } = await run({ prompt: 'Say [[hello]].' });
     expect(result).toMatchObject({
       kind: 'ok',
@@ -33,8 +33,8 @@ describe.skipIf(!installedAgents()).each(players)('$name', player => {
     expect(model.outside).toEqual([]);
   });
 
-  test('is told what its definition says, and only that model is asked', async () => {
-    const { run, model } = await lab.invite(player, { hello: [{ say: 'Hello.' }] });
+  test('receives its system prompt, and asks only the configured model', async () => {
+    const { run, model } = await lab.prepare(player, { hello: [{ say: 'Hello.' }] });
     await run({ prompt: 'Say [[hello]].', agent: { ...player.agent, systemPrompt: 'You are a pirate.' } });
     const [request] = model.requestsFor('hello');
     const told = [
@@ -45,7 +45,7 @@ describe.skipIf(!installedAgents()).each(players)('$name', player => {
   });
 
   test('edits a file in its workspace', async () => {
-    const { run } = await lab.invite(player, {
+    const { run } = await lab.prepare(player, {
       edit: [
         { say: 'I write it.', actions: [{ write: { path: 'hello.txt', content: 'hello\n' } }] },
         { say: 'Done.' },
@@ -62,8 +62,8 @@ describe.skipIf(!installedAgents()).each(players)('$name', player => {
     ]);
   });
 
-  test('goes on after the model refused it for a moment', async () => {
-    const { run, model } = await lab.invite(player, {
+  test('retries after a short limit of the model', async () => {
+    const { run, model } = await lab.prepare(player, {
       flaky: [{ fail: momentary, say: 'Recovered.' }],
     });
     const { result } = await run({ prompt: 'Be [[flaky]].' });
@@ -71,21 +71,21 @@ describe.skipIf(!installedAgents()).each(players)('$name', player => {
     expect(model.requestsFor('flaky')).toHaveLength(2);
   });
 
-  test('meets a limit that does not go away: that is a pause and not a failure', async () => {
-    const { run } = await lab.invite(player, { limit: [{ fail: { status: 429, message: 'Too many.' } }] });
+  test('reports a lasting limit as a limit, not as a failure', async () => {
+    const { run } = await lab.prepare(player, { limit: [{ fail: { status: 429, message: 'Too many.' } }] });
     const { result, events } = await run({ prompt: 'Meet a [[limit]].' });
     expect(result).toMatchObject({ kind: 'limit', error: { code: 'AGENT_LIMIT' } });
     expect(events.at(-2)).toMatchObject({ type: 'limit' });
   });
 
-  test('goes on in the same session when the host says that the limit is over', async () => {
-    const { open } = await lab.invite(player, {
+  test('continues in the same session when the host says that the limit is over', async () => {
+    const { open } = await lab.prepare(player, {
       limit: [{ fail: { status: 429, message: 'Too many.' } }],
       on: [{ say: 'Here I am again.' }],
     });
     const { session, events } = open({ prompt: 'Meet a [[limit]].', onLimit: 'ask' });
     const turn = await session.next();
-    // It ends with its turn, and has to be resumed.
+    // `codex exec` ends with its turn and has to be resumed.
     if (player === codex) expect(turn).toMatchObject({ kind: 'end', result: { kind: 'limit' } });
     else {
       expect(turn).toMatchObject({ kind: 'question', question: { kind: 'limit' } });
@@ -96,8 +96,8 @@ describe.skipIf(!installedAgents()).each(players)('$name', player => {
     await session.close();
   });
 
-  test("fails with the model's server", async () => {
-    const { run } = await lab.invite(player, { broken: [{ fail: { status: 500, message: 'It broke.' } }] });
+  test("fails if the model's server fails", async () => {
+    const { run } = await lab.prepare(player, { broken: [{ fail: { status: 500, message: 'It broke.' } }] });
     const { result } = await run({ prompt: 'Be [[broken]].' });
     expect(result).toMatchObject({
       kind: 'failed',
@@ -105,24 +105,24 @@ describe.skipIf(!installedAgents()).each(players)('$name', player => {
     });
   });
 
-  test('is not logged in', async () => {
-    const { run } = await lab.invite(player, {
+  test('fails with AGENT_LOGIN if it is not logged in', async () => {
+    const { run } = await lab.prepare(player, {
       key: [{ fail: { status: 401, message: 'invalid x-api-key' } }],
     });
     const { result } = await run({ prompt: 'Use the [[key]].' });
     expect(result).toMatchObject({ kind: 'failed', error: { code: 'AGENT_LOGIN' } });
   });
 
-  test('gives data that fits the schema', async () => {
-    const { run } = await lab.invite(player, {
+  test('returns structured output that matches the schema', async () => {
+    const { run } = await lab.prepare(player, {
       list: [{ actions: [{ answer: { files: ['a', 'b'] } }] }, { say: 'Ok.' }],
     });
     const { result } = await run({ prompt: 'Make a [[list]].', outputSchema: schema });
     expect(result).toMatchObject({ kind: 'ok', structured: { files: ['a', 'b'] } });
   });
 
-  test('gives words where data is asked for', async () => {
-    const { run } = await lab.invite(player, { list: [{ say: 'There are two.' }, { say: 'Two, I said.' }] });
+  test('fails if it answers with text instead of structured output', async () => {
+    const { run } = await lab.prepare(player, { list: [{ say: 'There are two.' }, { say: 'Two, I said.' }] });
     const { result } = await run({ prompt: 'Make a [[list]].', outputSchema: schema });
     expect(result).toMatchObject({
       kind: 'failed',
@@ -130,9 +130,9 @@ describe.skipIf(!installedAgents()).each(players)('$name', player => {
     });
   });
 
-  test('gives data that does not fit the schema', async () => {
+  test('fails if its structured output does not match the schema', async () => {
     const wrong = { actions: [{ answer: { files: 'none' } }] };
-    const { run } = await lab.invite(player, { list: Array.from({ length: 10 }, () => wrong) });
+    const { run } = await lab.prepare(player, { list: Array.from({ length: 10 }, () => wrong) });
     const { result } = await run({ prompt: 'Make a [[list]].', outputSchema: schema });
     expect(result).toMatchObject({ kind: 'failed', error: { code: 'OUTPUT_INVALID' } });
   });

@@ -13,14 +13,14 @@ import { acp, claude, codex, codexServer } from './support/players.ts';
 const lab = realAgentLab();
 const author = ['-c', 'user.name=Nobody', '-c', 'user.email=nobody@example.com'];
 const command = 'echo made > made.txt';
-/** Outside of the workspace, and of the temporary folders that Codex counts in. */
+/** Path outside of the workspace and of the temporary folders that Codex allows. */
 function fileElsewhere(): string {
   const folder = mkdtempSync('/var/tmp/reprise-outside-');
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   return join(folder, 'outside.txt');
 }
 
-/** Codex has to ask only for what is to run outside of its sandbox. */
+/** Codex only asks for commands that must run outside of its sandbox. */
 const runs = {
   run: [{ say: 'I run it.', actions: [{ run: command, unconfined: true }] }, { say: 'That was it.' }],
 };
@@ -29,8 +29,8 @@ describe.skipIf(!installedAgents()).each([claude, codexServer, acp])('$name', pl
   const { allow } = player.permissions;
   const line = `allow: ${JSON.stringify([...allow, `Bash(${command})`]).replaceAll('","', '", "')}`;
 
-  test('is denied a command, and told so; the result has the line that would allow it', async () => {
-    const { run } = await lab.invite(player, runs);
+  test('is told that a command is denied, and the result has the line that would allow it', async () => {
+    const { run } = await lab.prepare(player, runs);
     const { result, events } = await run({ prompt: 'Please [[run]].' });
     expect(result).toMatchObject({
       kind: 'ok',
@@ -41,8 +41,8 @@ describe.skipIf(!installedAgents()).each([claude, codexServer, acp])('$name', pl
     expect(events.find(({ type }) => type === 'tool-end')).toMatchObject({ ok: false });
   });
 
-  test('runs the command with that line', async () => {
-    const { run } = await lab.invite(player, runs);
+  test('runs the command if that line is added', async () => {
+    const { run } = await lab.prepare(player, runs);
     const permissions = policyOf({ allow: JSON.parse(line.slice('allow: '.length)) as string[] });
     const { result, events } = await run({ prompt: 'Please [[run]].', permissions });
     expect(result).toMatchObject({ kind: 'ok', denials: [] });
@@ -54,8 +54,8 @@ describe.skipIf(!installedAgents()).each([claude, codexServer, acp])('$name', pl
     expect(events.find(({ type }) => type === 'tool-end')).toMatchObject({ ok: true });
   });
 
-  test('asks the host, whose answer counts', async () => {
-    const { open } = await lab.invite(player, {
+  test('asks the host and follows its answer', async () => {
+    const { open } = await lab.prepare(player, {
       run: [{ actions: [{ run: command }] }, { actions: [{ run: 'echo two > two.txt' }] }, { say: 'Both.' }],
     });
     const { session } = open({ prompt: 'Please [[run]].', permissions: policyOf({ otherwise: 'ask' }) });
@@ -74,10 +74,10 @@ describe.skipIf(!installedAgents()).each([claude, codexServer, acp])('$name', pl
     await session.close();
   });
 
-  test('must not edit with `read-only`, nor outside of its workspace with `edit`', async () => {
+  test('cannot edit with `read-only`, nor outside of its workspace with `edit`', async () => {
     const edits = (path: string) => [{ actions: [{ write: { path, content: 'x\n' } }] }, { say: 'Done.' }];
     const outside = fileElsewhere();
-    const { run } = await lab.invite(player, { inside: edits('inside.txt'), outside: edits(outside) });
+    const { run } = await lab.prepare(player, { inside: edits('inside.txt'), outside: edits(outside) });
     const readOnly = policyOf({ preset: 'read-only', allow: player.permissions.allow });
     await run({ prompt: 'Write [[inside]].', permissions: readOnly });
     expect(existsSync(lab.path('inside.txt'))).toBe(false);
@@ -87,14 +87,14 @@ describe.skipIf(!installedAgents()).each([claude, codexServer, acp])('$name', pl
   });
 });
 
-describe.skipIf(!installedAgents())('claude in a repository with settings', () => {
-  /** A worktree in a repository that the user has trusted once: otherwise they do not count. */
+describe.skipIf(!installedAgents())('claude in a repository with its own settings', () => {
+  /** Worktree of a repository that the user has trusted, because Claude Code ignores the settings of others. */
   const inviteTo = async (settings: JsonObject, script: ModelScript) => {
     const repository = lab.path('repository');
     const cwd = join(repository, '.reprise/workspaces/one');
     mkdirSync(join(repository, '.claude'), { recursive: true });
     writeFileSync(join(repository, '.claude/settings.json'), JSON.stringify(settings));
-    const invited = await lab.invite(claude, script);
+    const invited = await lab.prepare(claude, script);
     const git = (...args: readonly string[]) =>
       execFileSync('git', [...author, ...args], { cwd: repository, env: invited.inheritEnv });
     git('init', '--quiet');
@@ -108,7 +108,7 @@ describe.skipIf(!installedAgents())('claude in a repository with settings', () =
     return { run: (given: Partial<SessionRequest>) => invited.run({ cwd, ...given }), cwd };
   };
 
-  test('does what they allow without asking', async () => {
+  test('does what the settings allow without asking', async () => {
     const { run, cwd } = await inviteTo(
       { permissions: { allow: ['Bash(mkdir *)'] } },
       { run: [{ actions: [{ run: 'mkdir made' }] }, { say: 'Ok.' }] },
@@ -120,7 +120,7 @@ describe.skipIf(!installedAgents())('claude in a repository with settings', () =
     expect(events.filter(({ type }) => type === 'permission')).toEqual([]);
   });
 
-  test('does not do what the agent is denied, even if they allow it', async () => {
+  test('obeys `deny` rules of the agent even if the settings allow the action', async () => {
     const { run, cwd } = await inviteTo(
       { permissions: { allow: ['Bash(mkdir *)', 'Edit', 'Write'] } },
       {
@@ -142,8 +142,8 @@ describe.skipIf(!installedAgents())('claude in a repository with settings', () =
 describe.skipIf(!installedAgents())('codex', () => {
   const inside = { run: [{ say: 'I run it.', actions: [{ run: command }] }, { say: 'That was it.' }] };
 
-  test('without rules runs commands in its sandbox, which holds it back without a word', async () => {
-    const { run } = await lab.invite(codex, inside);
+  test('without rules runs commands in its sandbox, which restricts them silently', async () => {
+    const { run } = await lab.prepare(codex, inside);
     const readOnly = policyOf({ preset: 'read-only' });
     const { result } = await run({ prompt: 'Please [[run]].', permissions: readOnly });
     expect(existsSync(lab.path('made.txt'))).toBe(false);
@@ -153,16 +153,16 @@ describe.skipIf(!installedAgents())('codex', () => {
     expect(events.find(({ type }) => type === 'tool-start')).toMatchObject({ input: { command } });
   });
 
-  test('may do all of that with a rule that allows something else', async () => {
-    const { run } = await lab.invite(codexServer, inside);
+  test('has the same access with a rule that allows something else', async () => {
+    const { run } = await lab.prepare(codexServer, inside);
     const { result } = await run({ prompt: 'Please [[run]].' });
     expect(result).toMatchObject({ kind: 'ok', denials: [] });
     expect(existsSync(lab.path('made.txt'))).toBe(true);
   });
 
-  test('stays in its sandbox with such a rule', async () => {
+  test('stays in its sandbox with such a rule too', async () => {
     const outside = fileElsewhere();
-    const { run } = await lab.invite(codexServer, {
+    const { run } = await lab.prepare(codexServer, {
       run: [{ actions: [{ run: `echo out > ${outside}` }] }, { say: 'That was it.' }],
     });
     await run({ prompt: 'Please [[run]].' });
@@ -171,7 +171,7 @@ describe.skipIf(!installedAgents())('codex', () => {
 
   test('leaves its sandbox with a rule that allows it', async () => {
     const outside = fileElsewhere();
-    const { run } = await lab.invite(codexServer, {
+    const { run } = await lab.prepare(codexServer, {
       run: [{ actions: [{ run: `echo out > ${outside}`, unconfined: true }] }, { say: 'That was it.' }],
     });
     const permissions = policyOf({ allow: [`Bash(echo out > ${outside})`] });
@@ -180,8 +180,8 @@ describe.skipIf(!installedAgents())('codex', () => {
     expect(existsSync(outside)).toBe(true);
   });
 
-  test('is asked about every command where one is denied', async () => {
-    const { run } = await lab.invite(codexServer, inside);
+  test('asks about every command if one is denied', async () => {
+    const { run } = await lab.prepare(codexServer, inside);
     const permissions = policyOf({ deny: ['Bash(echo *)'] });
     const { result } = await run({ prompt: 'Please [[run]].', permissions });
     expect(result).toMatchObject({ kind: 'ok', denials: [{ tool: 'Bash' }] });

@@ -7,8 +7,8 @@ import { agentProject, costOfAnAnswer, expectCode, of, sessionsIn } from './supp
 const write = (path: string) => ({ say: 'I write it.', actions: [{ write: { path, content: 'x\n' } }] });
 const workerIn = (told: string): number => Number(/\/worker_(\d)/.exec(told)?.[1]);
 
-describe.skipIf(!installedAgents())('workers with real agents', () => {
-  test('have a worktree, a session and a commit each, and a judge chooses one of them', async () => {
+describe.skipIf(!installedAgents())('copies of a step with real agents', () => {
+  test('each have a worktree, a session and a commit, and a judge chooses one of them', async () => {
     const project = await agentProject({
       script: {
         fix: ({ told, index }) => (index === 0 ? write(`${workerIn(told)}.txt`) : { say: 'Fixed.' }),
@@ -41,7 +41,7 @@ describe.skipIf(!installedAgents())('workers with real agents', () => {
     }
     const sessions = sessionsIn(history);
     expect(new Set(sessions.map(({ sessionId }) => sessionId)).size).toBe(4);
-    // The judge was told that its first answer is of no use; what it cost is counted once.
+    // The judge was told that its first answer is invalid. Its cost is counted once.
     const judged = sessions.filter(({ worker }) => worker === undefined);
     expect(judged.map(({ resumes }) => resumes)).toEqual([undefined, true]);
     const costs = of(history, 'session.ended').map(({ data }) => data.usage.costUsd ?? 0);
@@ -50,7 +50,7 @@ describe.skipIf(!installedAgents())('workers with real agents', () => {
     expect(project.git('worktree', 'list', '--porcelain').match(/^worktree .*worker_\d$/gm)).toHaveLength(3);
   });
 
-  test('that have finished do not work again after the CLI was killed; the other goes on', async () => {
+  test('are not repeated after a kill of the CLI if they had finished; the others resume', async () => {
     const { promise: released, resolve: release } = deferred();
     const project = await agentProject({
       script: {
@@ -79,7 +79,7 @@ describe.skipIf(!installedAgents())('workers with real agents', () => {
     const byWorker = project.model.requestsFor('fix').map(({ told }) => workerIn(told));
     expect(byWorker.filter(worker => worker === 0)).toHaveLength(2);
     const used = of(history, 'session.ended').map(({ worker, data }) => [worker, data.usage.inputTokens]);
-    // What the killed process had used before is known to nobody.
+    // The usage of the killed process is unknown.
     expect(used).toEqual([
       [0, 200],
       [1, 100],
@@ -87,7 +87,7 @@ describe.skipIf(!installedAgents())('workers with real agents', () => {
     expect(of(history, 'workspace.saved').map(({ worker }) => worker)).toEqual([0, 1]);
   });
 
-  test('of Codex start at the same time where it has never been started before', async () => {
+  test('start Codex in parallel, even if it was never started before', async () => {
     const project = await agentProject({
       isFirstStart: true,
       script: {
@@ -100,7 +100,7 @@ describe.skipIf(!installedAgents())('workers with real agents', () => {
     expect(of(await project.history(), 'workspace.saved')).toHaveLength(4);
   });
 
-  test('of an agent with one place take turns, also over two runs', async () => {
+  test('take turns if `max_concurrency` is 1, even across two runs', async () => {
     const { promise: released, resolve: release } = deferred();
     const project = await agentProject({
       agents: '  single: { kind: claude, max_concurrency: 1 }\n',

@@ -16,7 +16,7 @@ import {
   stepsFor,
 } from './support/project.ts';
 
-/** Two processes under a shell of a tool of the agent, which Codex starts in its sandbox. */
+/** Starts two processes under the shell of an agent's tool, which Codex runs in its sandbox. */
 const endless = 'tail -f /dev/null & echo started > started.txt; tail -f /dev/null';
 const mayRunIt = `permissions: { allow: ["Bash(${endless})"] }`;
 const endlessSteps = stepsFor(['claude', 'acp', 'server'], mayRunIt) + stepsFor(['codex']);
@@ -27,7 +27,7 @@ const usageIn = (history: readonly HistoryEvent[], agent: AgentName) =>
   of(history, 'session.ended').flatMap(({ step, data }) => (step === agent ? data.usage : []));
 
 describe.skipIf(!installedAgents())('the session of a step', () => {
-  test('goes on after a limit, and after a check that failed; nothing is counted twice', async () => {
+  test('continues after a limit and after a failed check, without counting usage twice', async () => {
     const project = await agentProject({
       script: scriptFor(everyAgent, agent => ({ told, index }) => {
         if (told.includes('does not pass')) return project.once(agent, write('right.txt'));
@@ -47,16 +47,16 @@ describe.skipIf(!installedAgents())('the session of a step', () => {
       expect(sessions.map(({ resumes }) => resumes)).toEqual([undefined, true, true]);
       const used = usageIn(history, agent);
       const tokens = used.reduce((sum, { inputTokens }) => sum + inputTokens, 0);
-      // The server around Claude Code says nothing of the tokens of a turn that failed.
+      // The ACP server for Claude Code does not report the tokens of a failed turn.
       expect(tokens).toBe(agent === 'acp' ? 300 : 400);
       const cost = used.reduce((sum, { costUsd }) => sum + (costUsd ?? 0), 0);
       if (agent === 'claude') expect(cost).toBeCloseTo(4 * costOfAnAnswer, 6);
-      // It says only what it cost so far, and forgets some of that if another one saves its settings at the same time.
+      // It reports only the total cost, and loses part of it if another process saves the shared settings concurrently.
       if (agent === 'acp') expect(cost).toBeLessThan(4.1 * costOfAnAnswer);
     }
   });
 
-  test('is ended by a timeout, and by a silence that is too long', async () => {
+  test('is stopped by a timeout and by a stall timeout', async () => {
     const quiet = everyAgent.map(
       agent =>
         `  - { id: ${agent}-quiet, agent: ${agent}, prompt: "Be [[quiet]].", timeout: { stall: 3s } }\n`,
@@ -79,7 +79,7 @@ describe.skipIf(!installedAgents())('the session of a step', () => {
     }
   });
 
-  test('is ended by Ctrl-C, with all that it started', async () => {
+  test('is stopped by Ctrl-C, with all processes that it started', async () => {
     const project = await agentProject({
       script: scriptFor(everyAgent, () => [{ say: 'I wait.', actions: [{ run: endless }] }]),
       steps: endlessSteps,
@@ -97,7 +97,7 @@ describe.skipIf(!installedAgents())('the session of a step', () => {
     expect(history.at(-1)).toMatchObject({ type: 'run.cancelled' });
   });
 
-  test('goes on after the CLI was killed, when all that it left behind is gone', async () => {
+  test('resumes after a kill of the CLI, once all orphaned processes are stopped', async () => {
     let left: readonly { readonly pid: number; readonly processStart: string }[] = [];
     const stillThere: unknown[] = [];
     const project = await agentProject({
@@ -129,8 +129,8 @@ describe.skipIf(!installedAgents())('the session of a step', () => {
     }
   });
 
-  // Whether the kill comes before the agent has answered is up to four programs and the machine: it is tried again if not.
-  test('begins anew if the CLI was killed before the agent had said a word', { retry: 3 }, async () => {
+  // The kill may come after the first answer, depending on the timing of four programs. Then the test is retried.
+  test('restarts if the CLI was killed before the first output of the agent', { retry: 3 }, async () => {
     const project = await agentProject({
       script: scriptFor(
         everyAgent,

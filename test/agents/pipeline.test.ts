@@ -6,7 +6,7 @@ const list = `{ type: object, properties: { files: { type: array, items: { type:
 const command = 'echo made > made.txt';
 
 describe.skipIf(!installedAgents())('a run with an agent of each kind', () => {
-  test('commits what they did on branches of their own, and their sessions can be stepped into', async () => {
+  test('commits their work on separate branches, and prints commands that resume their sessions', async () => {
     const project = await agentProject({
       script: {
         ...scriptFor(everyAgent, agent => [
@@ -44,7 +44,7 @@ describe.skipIf(!installedAgents())('a run with an agent of each kind', () => {
     expect(project.model.requestsFor('more')[0]?.told).toContain('Please [[do-claude]].');
   });
 
-  test('takes data that fits the schema, and tells the next attempt why the last one was of no use', async () => {
+  test('accepts structured output that matches the schema, and tells the next attempt why the last one failed', async () => {
     const project = await agentProject({
       script: scriptFor(everyAgent, () => ({ told, index }) => {
         if (!told.includes('The last attempt failed')) return { say: 'There are two.' };
@@ -66,7 +66,7 @@ describe.skipIf(!installedAgents())('a run with an agent of each kind', () => {
     }
   });
 
-  test('fails with OUTPUT_INVALID where the data never fits, and with AGENT_FAILED where the server fails', async () => {
+  test('fails with OUTPUT_INVALID if the output never matches, and with AGENT_FAILED if the server fails', async () => {
     const wrong = { actions: [{ answer: { files: 'none' } }] };
     const project = await agentProject({
       script: {
@@ -92,13 +92,13 @@ describe.skipIf(!installedAgents())('a run with an agent of each kind', () => {
   });
 });
 
-describe.skipIf(!installedAgents())('what an agent must not do', () => {
+describe.skipIf(!installedAgents())('a denied action', () => {
   const runs = () => [
     { say: 'I run it.', actions: [{ run: command, unconfined: true }] },
     { say: 'That was it.' },
   ];
 
-  test('is in the summary, with the line to add; with that line it is done', async () => {
+  test('is in the summary with the line to add, and is allowed with that line', async () => {
     const names = ['claude', 'server', 'acp'] as const;
     const lines = ['["Bash(echo made > made.txt)"]', '["Bash(npm test)", "Bash(echo made > made.txt)"]'];
     const project = await agentProject({ script: scriptFor(names, runs), steps: stepsFor(names) });
@@ -120,7 +120,7 @@ describe.skipIf(!installedAgents())('what an agent must not do', () => {
     expect(of(await allowed.history(), 'workspace.saved').map(({ data }) => data.files)).toEqual([1, 1, 1]);
   });
 
-  test('is why a step without its output failed: somebody is needed, exit code 3', async () => {
+  test('is the reason why a step without output failed, with exit code 3', async () => {
     const project = await agentProject({
       script: scriptFor(['claude'], () => [...runs(), { say: 'I could not.' }]),
       steps: stepsFor(['claude'], `output: ${list}`),

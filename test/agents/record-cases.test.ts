@@ -11,7 +11,7 @@ import { costOfAnAnswer } from './support/project.ts';
 
 const conflict = 'workers/landing_conflict';
 
-/** A project with nothing but the case file, and the case recorded in it. */
+/** Records a case in a project that contains only the case file. */
 async function recordedAnew(name: string, dialogue: ModelScript) {
   const agents = installedAgents();
   if (!agents) throw new Error('the agents are not installed');
@@ -20,7 +20,7 @@ async function recordedAnew(name: string, dialogue: ModelScript) {
   await recordCase({ project: root, name, agents, dialogue });
   return {
     sessions: sessionsIn(join(root, 'cases', name, 'sessions')),
-    /** Where no agent is installed, and when the model is gone. */
+    /** Replays the case without agents and after the model was closed. */
     replay: () =>
       run(['test', name], { env: { CI: 'true', PATH: `${dirname(process.execPath)}:/usr/bin:/bin` } }),
   };
@@ -44,7 +44,7 @@ const linesOf = (file: string): readonly Line[] =>
 
 type Sessions = ReturnType<typeof sessionsIn>;
 
-/** All tokens of an answer are the same, and so is what it costs. */
+/** Every answer of the model has the same tokens and therefore the same cost. */
 function expectEachAnswerPaidOnce(sessions: Sessions): void {
   for (const { file, lines } of sessions) {
     const usage = lines.flatMap(line => line.result?.usage ?? [])[0];
@@ -54,9 +54,9 @@ function expectEachAnswerPaidOnce(sessions: Sessions): void {
   }
 }
 
-describe.skipIf(!installedAgents())('a case in which Claude Code works', () => {
+describe.skipIf(!installedAgents())('a case with Claude Code', () => {
   test.each(Object.keys(dialogues))(
-    '%s is recorded anew, and replays without agent and model',
+    '%s can be recorded again, and replays without agent and model',
     async name => {
       const { sessions, replay } = await recordedAnew(name, dialogues[name]?.() ?? {});
       expectEachAnswerPaidOnce(sessions);
@@ -64,7 +64,7 @@ describe.skipIf(!installedAgents())('a case in which Claude Code works', () => {
     },
   );
 
-  test('goes on in the session that did the work until no conflict is left, and nothing is paid twice', async () => {
+  test('resolves a conflict in the session that did the work, without counting its cost twice', async () => {
     const { [solvingTheConflict]: solves, ...rest } = dialogues[conflict]?.() ?? {};
     const { sessions, replay } = await recordedAnew(conflict, {
       ...rest,

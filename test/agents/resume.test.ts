@@ -32,20 +32,20 @@ interface HostedSession {
   readonly inheritEnv: Readonly<Record<string, string>>;
 }
 
-/** Runs a session in a process of its own; gives what was told and a way to kill it. */
+/** Runs a session in a separate process. Returns its events and a way to kill it. */
 function hostElsewhere({ agent, permissions }: Player, { request, inheritEnv }: HostedSession) {
   const marker = { REPRISE_INCARNATION: randomUUID() };
   const file = lab.path('../hosted.json');
   const whole = requestOf({ agent, permissions, cwd: lab.workspace(), ...request });
   writeFileSync(file, JSON.stringify({ request: whole, inheritEnv, marker }));
-  // What it would have tidied up goes with the lab.
+  // Temporary files of a killed host are removed with the lab.
   const env = { ...process.env, TMPDIR: lab.path('..') };
   const host = spawn(process.execPath, [program, file], { env, stdio: ['ignore', 'pipe', 'inherit'] });
   const events: AgentEvent[] = [];
   createInterface({ input: host.stdout }).on('line', line => events.push(JSON.parse(line) as AgentEvent));
   return {
     events,
-    /** As a crash does it; then what the next owner does first. */
+    /** Kills the host like a crash, then stops orphaned processes as the next owner does. */
     async kill() {
       const ended = once(host, 'close');
       host.kill('SIGKILL');
@@ -64,14 +64,14 @@ const saidTo = (conversation: { readonly turns: readonly { readonly text: string
   (conversation?.turns ?? []).map(({ text }) => text).join('\n');
 
 describe.skipIf(!installedAgents()).each([claude, codex, codexServer, acp])('$name', player => {
-  test('goes on in the same session after its host was killed', async () => {
-    const { model, inheritEnv, run } = await lab.invite(player, script);
+  test('resumes the same session after its host was killed', async () => {
+    const { model, inheritEnv, run } = await lab.prepare(player, script);
     const chosen = randomUUID();
     const request = { prompt: 'Please [[begin]].', sessionId: chosen };
     const host = hostElsewhere(player, { request, inheritEnv });
     await appears(lab.path('begun.txt'));
     await model.asked('begin', 2);
-    // It tells what an answer has used a moment after it has asked for the next one.
+    // Codex reports the usage of an answer shortly after its next request.
     if (player === codexServer) await until(() => host.events.some(({ type }) => type === 'usage'));
     await host.kill();
     const sessionId = sessionIdIn(host.events);
@@ -83,14 +83,14 @@ describe.skipIf(!installedAgents()).each([claude, codex, codexServer, acp])('$na
     const told = saidTo(model.requestsFor('more')[0]?.conversation);
     expect(told).toContain('Please [[begin]].');
     expect(told).toContain('I begin.');
-    // Claude tells its usage at the end of a turn only, so that what a killed one has used is lost.
+    // Claude Code reports usage only at the end of a turn, so the usage of a killed turn is lost.
     const answers = player.agent.kind === 'codex' ? 3 : 2;
     const used = host.events.flatMap(event => (event.type === 'usage' ? event.inputTokens : []));
     expect(used.reduce((sum, tokens) => sum + tokens, result.usage.inputTokens)).toBe(answers * 100);
   });
 
-  test('counts what it uses once, also when it is resumed', async () => {
-    const { run } = await lab.invite(player, script);
+  test('counts its usage once, even if it is resumed', async () => {
+    const { run } = await lab.prepare(player, script);
     const first = await run({ prompt: 'Say the [[first]].' });
     expect(first.result.usage).toMatchObject({ inputTokens: 100, outputTokens: 10 });
     const { sessionId = '', usage } = first.result;

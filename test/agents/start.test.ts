@@ -8,8 +8,8 @@ import { acp, claude, codex, codexServer } from './support/players.ts';
 const lab = realAgentLab();
 
 describe.skipIf(!installedAgents()).each([claude, codex, acp])('$name', player => {
-  test('is found on PATH, and tells its version', async () => {
-    const { inheritEnv } = await lab.invite(player, {});
+  test('is found on PATH and reports its version', async () => {
+    const { inheritEnv } = await lab.prepare(player, {});
     const found = await inspectAgent(player.agent, { path: inheritEnv['PATH'], env: inheritEnv });
     expect(found).toMatchObject({
       installed: true,
@@ -20,8 +20,8 @@ describe.skipIf(!installedAgents()).each([claude, codex, acp])('$name', player =
 });
 
 describe.skipIf(!installedAgents()).each([claude, codex, codexServer, acp])('$name', player => {
-  test('cannot resume a session that does not exist, and says so', async () => {
-    const { run, model } = await lab.invite(player, { hello: [{ say: 'Hello.' }] });
+  test('fails with a message if the session to resume does not exist', async () => {
+    const { run, model } = await lab.prepare(player, { hello: [{ say: 'Hello.' }] });
     const { result } = await run({ prompt: 'Say [[hello]].', resume: { sessionId: randomUUID() } });
     expect(result).toMatchObject({
       kind: 'failed',
@@ -30,8 +30,8 @@ describe.skipIf(!installedAgents()).each([claude, codex, codexServer, acp])('$na
     expect(model.requestsFor('hello')).toEqual([]);
   });
 
-  test('takes a prompt that is longer than an argument may be', async () => {
-    const { run, model } = await lab.invite(player, { long: [{ say: 'I have read it.' }] });
+  test('accepts a prompt that is too long for an argument', async () => {
+    const { run, model } = await lab.prepare(player, { long: [{ say: 'I have read it.' }] });
     const prompt = `${'word '.repeat(30_000)} and then [[long]].`;
     const { result } = await run({ prompt });
     expect(result).toMatchObject({ kind: 'ok', text: 'I have read it.' });
@@ -42,8 +42,8 @@ describe.skipIf(!installedAgents()).each([claude, codex, codexServer, acp])('$na
 });
 
 describe.skipIf(!installedAgents())('claude', () => {
-  test('may not use a chosen session id twice', async () => {
-    const { run } = await lab.invite(claude, { hello: [{ say: 'Hello.' }] });
+  test('cannot use a chosen session id twice', async () => {
+    const { run } = await lab.prepare(claude, { hello: [{ say: 'Hello.' }] });
     const sessionId = randomUUID();
     const first = await run({ prompt: 'Say [[hello]].', sessionId });
     expect(first.result).toMatchObject({ kind: 'ok', sessionId });
@@ -54,8 +54,8 @@ describe.skipIf(!installedAgents())('claude', () => {
     });
   });
 
-  test('goes on in a copy of a session', async () => {
-    const { run, model } = await lab.invite(claude, { one: [{ say: 'One.' }], two: [{ say: 'Two.' }] });
+  test('can fork a session', async () => {
+    const { run, model } = await lab.prepare(claude, { one: [{ say: 'One.' }], two: [{ say: 'Two.' }] });
     const { result } = await run({ prompt: 'Say [[one]].' });
     const { sessionId: old = '', usage } = result;
     const copy = randomUUID();
@@ -74,8 +74,8 @@ describe.skipIf(!installedAgents())('claude', () => {
     ).toContain('One.');
   });
 
-  test('stops after as many turns as it may take', async () => {
-    const { run } = await lab.invite(claude, {
+  test('stops at the maximum number of turns', async () => {
+    const { run } = await lab.prepare(claude, {
       edit: Array.from({ length: 5 }, (_, i) => ({
         actions: [{ write: { path: `${i}.txt`, content: 'x' } }],
       })),

@@ -22,14 +22,14 @@ const agents = new Map([
   ],
 ]);
 
-/** A moment: when an effect is granted or settled for the nth time. */
+/** Point at which an effect is granted or settled for the nth time. */
 interface Moment {
   readonly effect: string;
   readonly when: 'granted' | 'settled';
   readonly time?: number;
 }
 
-/** Calls back in that very moment: no effect goes on before it has returned. */
+/** Calls back at that point. No effect proceeds before the callback has returned. */
 function at({ effect, when, time = 1 }: Moment, callback: () => void): Tracer {
   let times = 0;
   const passed = (what: Moment['when']) => (request: { readonly effect: { readonly name: string } }) => {
@@ -39,17 +39,17 @@ function at({ effect, when, time = 1 }: Moment, callback: () => void): Tracer {
 }
 
 const both = (...tracers: readonly Tracer[]): Tracer => ({
-  granted: (...told) => {
-    for (const tracer of tracers) tracer.granted(...told);
+  granted: (...args) => {
+    for (const tracer of tracers) tracer.granted(...args);
   },
-  settled: (...told) => {
-    for (const tracer of tracers) tracer.settled(...told);
+  settled: (...args) => {
+    for (const tracer of tracers) tracer.settled(...args);
   },
 });
 
-/** One worker until it has had a task; what it told on the way. A wake-up that is lost leaves it asleep for ever. */
+/** Runs one worker until it has finished a task, and returns its reports. A lost wake-up would leave it asleep forever. */
 async function workOnce(lab: Lab, { tracer, store }: { tracer: Tracer; store: EventStore }) {
-  const told: string[] = [];
+  const reports: string[] = [];
   const interrupt = new AbortController();
   let worker: Worker | undefined;
   const { engine, environment } = await openEngine({
@@ -66,7 +66,7 @@ async function workOnce(lab: Lab, { tracer, store }: { tracer: Tracer; store: Ev
         effects,
         rules,
         options: { maxTasks: 1, interrupt: interrupt.signal },
-        report: news => told.push(wordsOf(news)),
+        report: news => reports.push(wordsOf(news)),
       });
       worker = made;
       return builtInsOf({ effects, rules, canWait: false, show: made.show });
@@ -75,7 +75,7 @@ async function workOnce(lab: Lab, { tracer, store }: { tracer: Tracer; store: Ev
   await engine.prepare();
   const ready = worker as Worker;
   const { tasks } = await environment.world.open('worker', () => ready.run());
-  return { told, tasks: tasks.map(({ task, error }) => error?.message ?? task) };
+  return { reports, tasks: tasks.map(({ task, error }) => error?.message ?? task) };
 }
 
 const wordsOf = (news: WorkerNews): string =>
@@ -88,35 +88,35 @@ const commitTask = (lab: Lab) => () => {
 const asleepUntilMain = ['enlisted', 'sleeps', 'woke: main', 'ended: max-tasks'];
 const neverAsleep = ['enlisted', 'ended: max-tasks'];
 
-describe('a task that is committed', () => {
+describe('a worker picks up a task that is committed', () => {
   it.each<[string, Moment, readonly string[]]>([
-    ['before a worker looks', { effect: 'tasks.read', when: 'granted' }, neverAsleep],
-    ['right after it has looked', { effect: 'tasks.read', when: 'settled' }, asleepUntilMain],
-    ['after it has seen the claims', { effect: 'claims.list', when: 'settled' }, asleepUntilMain],
+    ['before it reads the tasks', { effect: 'tasks.read', when: 'granted' }, neverAsleep],
+    ['right after it has read the tasks', { effect: 'tasks.read', when: 'settled' }, asleepUntilMain],
+    ['after it has read the claims', { effect: 'claims.list', when: 'settled' }, asleepUntilMain],
     ['just before it sleeps', { effect: 'worker.show', when: 'settled', time: 2 }, asleepUntilMain],
-    ['when it begins to sleep', { effect: 'main_head_sha', when: 'granted' }, asleepUntilMain],
-  ])('%s is worked on', async (_, moment, expected) => {
+    ['when it goes to sleep', { effect: 'main_head_sha', when: 'granted' }, asleepUntilMain],
+  ])('%s', async (_, moment, expected) => {
     const lab = new Lab();
     const tracer = at(moment, commitTask(lab));
-    const { told, tasks } = await workOnce(lab, { tracer, store: memoryStore() });
-    expect(told).toEqual(expected);
+    const { reports, tasks } = await workOnce(lab, { tracer, store: memoryStore() });
+    expect(reports).toEqual(expected);
     expect(tasks).toEqual(['new']);
     expect(lab.git('log', '-1', '--format=%s')).toBe('New');
   });
 });
 
-describe('a task that is committed when another was taken away before it could be dispatched,', () => {
+describe('a worker that lost a task to a person picks up a task that is committed', () => {
   it.each<[string, Moment, readonly string[]]>([
-    ['after dispatch has looked', { effect: 'tasks.read', when: 'settled', time: 2 }, neverAsleep],
-    ['after dispatch gave nothing', { effect: 'runs.left-work', when: 'settled' }, neverAsleep],
-    ['after the last look', { effect: 'tasks.read', when: 'settled', time: 3 }, asleepUntilMain],
-    ['when it begins to sleep', { effect: 'main_head_sha', when: 'granted' }, asleepUntilMain],
-  ])('%s is worked on', async (_, moment, expected) => {
+    ['after dispatch has read the tasks', { effect: 'tasks.read', when: 'settled', time: 2 }, neverAsleep],
+    ['after dispatch found nothing', { effect: 'runs.left-work', when: 'settled' }, neverAsleep],
+    ['after the last read of the tasks', { effect: 'tasks.read', when: 'settled', time: 3 }, asleepUntilMain],
+    ['when it goes to sleep', { effect: 'main_head_sha', when: 'granted' }, asleepUntilMain],
+  ])('%s', async (_, moment, expected) => {
     const lab = new Lab();
     lab.commit(lab.root, 'issues/old.md', '# Old\n');
     const store = memoryStore();
-    // A person is faster: seen by dispatch, which therefore finds nothing.
-    const takeAway = at({ effect: 'agent.take-slot', when: 'granted' }, () => {
+    // A person claims the task first, so dispatch finds nothing.
+    const takeTask = at({ effect: 'agent.take-slot', when: 'granted' }, () => {
       void store.claims.take({
         task: 'old',
         seen: 0,
@@ -126,15 +126,15 @@ describe('a task that is committed when another was taken away before it could b
         at: '2026-01-01T00:00:00.000Z',
       });
     });
-    const tracer = both(takeAway, at(moment, commitTask(lab)));
-    const { told, tasks } = await workOnce(lab, { tracer, store });
-    expect(told).toEqual(expected);
+    const tracer = both(takeTask, at(moment, commitTask(lab)));
+    const { reports, tasks } = await workOnce(lab, { tracer, store });
+    expect(reports).toEqual(expected);
     expect(tasks).toEqual(['new']);
   });
 });
 
 describe('a sleeping worker', () => {
-  it('wakes up when a claim is let go in the moment in which it begins to sleep', async () => {
+  it('wakes up if a claim is released just as it goes to sleep', async () => {
     const lab = new Lab();
     lab.commit(lab.root, 'issues/old.md', '# Old\n');
     const store = memoryStore();
@@ -143,8 +143,8 @@ describe('a sleeping worker', () => {
     const tracer = at({ effect: 'main_head_sha', when: 'granted' }, () => {
       void store.claims.settle({ task: 'old', state: 'released', at: at2026 });
     });
-    const { told, tasks } = await workOnce(lab, { tracer, store });
-    expect(told).toEqual(['enlisted', 'sleeps', 'woke: claims', 'ended: max-tasks']);
+    const { reports, tasks } = await workOnce(lab, { tracer, store });
+    expect(reports).toEqual(['enlisted', 'sleeps', 'woke: claims', 'ended: max-tasks']);
     expect(tasks).toEqual(['old']);
   });
 });

@@ -2,7 +2,7 @@ import type { ModelScript, WordsIn } from '../../support/fake-model/script.ts';
 import { folderToldIn } from '../../support/fake-model/tool-calls.ts';
 import { commitsOnMain, meetingOf } from './moments.ts';
 
-/** What workers tell their agents becomes `<agent> on <task>`, or `conflict of <commit>`. */
+/** Maps the prompts of workers to `<agent> on <task>` or `conflict of <commit>`. */
 export const wordsOfWorkers: WordsIn = prompt => [
   ...[...prompt.matchAll(/You are the agent `([^`]+)`.*?## The task `([^`]+)`/gs)].map(
     ([, agent, task]) => `${agent} on ${task}`,
@@ -21,7 +21,7 @@ import { parse } from '../src/parse.js';
 test('splits at commas', () => assert.deepEqual(parse('a,b'), ['a', 'b']));
 `;
 
-/** What the model says in each case that is recorded with Claude Code; a function, as each recording has its own moments. */
+/** Replies of the model in the cases that are recorded with Claude Code. Functions, because each recording needs its own promises. */
 export const dialogues: Readonly<Record<string, () => ModelScript>> = {
   'workers/worker_basic': () => ({
     'implement on fix-greeting': [
@@ -67,7 +67,7 @@ export const dialogues: Readonly<Record<string, () => ModelScript>> = {
         { actions: [change('Good morning!')] },
         {
           say: 'The greeting is polite now.\n<next>land</next>',
-          // Whoever comes second has been overtaken by then, so that its work does not fit any more.
+          // Wait until the other worker has landed, so that this work conflicts.
           after: ({ told }) => commitsOnMain(folderToldIn(told) ?? '.', 2),
         },
       ],

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { watch } from 'node:fs';
 import { join } from 'node:path';
 
-/** Resolves for everybody when so many, each by a name, have come. */
+/** Returns a barrier that resolves for all callers once `size` different names have called it. */
 export function meetingOf(size: number): (name: string) => Promise<void> {
   const here = new Set<string>();
   let begin = () => {};
@@ -17,7 +17,7 @@ export function meetingOf(size: number): (name: string) => Promise<void> {
   };
 }
 
-/** Resolves when main, in the repository of that folder, has so many commits. */
+/** Resolves when main has at least `count` commits in the repository of a folder. */
 export async function commitsOnMain(folder: string, count: number): Promise<void> {
   const git = (...args: readonly string[]) =>
     execFileSync('git', args, { cwd: folder, encoding: 'utf8' }).trim();

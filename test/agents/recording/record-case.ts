@@ -11,19 +11,19 @@ import { wordsOfWorkers } from './dialogues.ts';
 
 const cli = resolve('dist/cli/main.js');
 
-/** What the case files give as `recorded_by`. */
+/** Value of `recorded_by` in the case files. */
 const recorder = 'npm run record:agents';
 
 export interface AgentRecording {
-  /** In which the case is. */
+  /** Path of the project that contains the case. */
   readonly project: string;
   readonly name: string;
   readonly agents: InstalledAgents;
-  /** What the model says. */
+  /** Replies of the model. */
   readonly dialogue: ModelScript;
 }
 
-/** Records a case in which Claude Code works. Throws with what was said if that failed. */
+/** Records a case with Claude Code. Throws with the output if that fails. */
 export async function recordCase({ project, name, agents, dialogue }: AgentRecording): Promise<void> {
   const home = realpathSync(mkdtempSync(join(tmpdir(), 'reprise-recording-')));
   const model = await startFakeModel(dialogue, wordsOfWorkers);
@@ -36,9 +36,9 @@ export async function recordCase({ project, name, agents, dialogue }: AgentRecor
     const said = await runCli(['test', name, '--record'], { cwd: project, env });
     const unforeseen = model.requests.find(({ word, conversation: { tools } }) => !word && tools.length > 0);
     if (unforeseen)
-      throw new Error(`${name} was recorded with a question that no dialogue has:\n${unforeseen.told}`);
+      throw new Error(`${name} was recorded with a prompt that no dialogue answers:\n${unforeseen.told}`);
     if (model.outside.length > 0)
-      throw new Error(`${name}: the agent wanted to reach ${model.outside.join(', ')}`);
+      throw new Error(`${name}: the agent tried to reach ${model.outside.join(', ')}`);
     if (said.code !== 0) throw new Error(`${name} was not recorded:\n${said.output}`);
   } finally {
     await model.close();
@@ -46,7 +46,7 @@ export async function recordCase({ project, name, agents, dialogue }: AgentRecor
   }
 }
 
-/** The built CLI, in the background: the model is in this process. */
+/** Runs the built CLI asynchronously, because the model runs in this process. */
 async function runCli(
   args: readonly string[],
   options: { readonly cwd: string; readonly env: Readonly<Record<string, string>> },

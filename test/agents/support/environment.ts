@@ -3,20 +3,20 @@ import { delimiter, dirname, join } from 'node:path';
 import type { FakeModel } from '../../support/fake-model/server.ts';
 import type { InstalledAgents } from './install.ts';
 
-/** Where an agent keeps its settings and sessions, and the model that it talks to. */
+/** Programs, model and home folder of the agents in a test. */
 export interface Surroundings {
   readonly agents: InstalledAgents;
   readonly model: FakeModel;
-  /** A temporary folder: nothing of the user's is read or written. */
+  /** Temporary home folder, so that the settings of the user are neither read nor written. */
   readonly home: string;
 }
 
 type Environment = Readonly<Record<string, string>>;
 
-/** Some agents hide their key wherever it appears in what they print, so it is none that could. */
+/** Fake API key. Some agents redact their key in all output, so it must not occur anywhere else. */
 const key = 'not-a-key-the-model-is-on-loopback';
 
-/** Enough for every agent: a home of its own, and no way out but to the model, which notes who tries. */
+/** Environment of every agent: its own home, and a proxy that only reaches the model and records other requests. */
 function commonEnvironment({ model, home }: Surroundings, programs: readonly string[]): Environment {
   mkdirSync(home, { recursive: true });
   const folders = [...programs, process.execPath].map(program => dirname(program));
@@ -40,7 +40,7 @@ const proxies = (url: string): Environment =>
       ]),
   );
 
-/** Claude Code with the model at `ANTHROPIC_BASE_URL`. */
+/** Environment of Claude Code, with the model at `ANTHROPIC_BASE_URL`. */
 export const claudeEnvironment = (surroundings: Surroundings): Environment => ({
   ...commonEnvironment(surroundings, [surroundings.agents.claude]),
   CLAUDE_CONFIG_DIR: join(surroundings.home, 'claude'),
@@ -52,7 +52,7 @@ export const claudeEnvironment = (surroundings: Surroundings): Environment => ({
   CLAUDE_CODE_MAX_RETRIES: '2',
 });
 
-/** Codex with the model as its provider, by a settings file: the one that it has built in cannot be led elsewhere. */
+/** Environment of Codex, with the model as a provider in its settings, because the built-in provider has a fixed URL. */
 export function codexEnvironment(surroundings: Surroundings): Environment {
   const codexHome = join(surroundings.home, 'codex');
   mkdirSync(codexHome, { recursive: true });
@@ -84,7 +84,7 @@ request_max_retries = 2
 stream_max_retries = 2
 `;
 
-/** The ACP server around Claude Code. */
+/** Environment of the ACP server for Claude Code. */
 export const acpEnvironment = (surroundings: Surroundings): Environment => ({
   ...claudeEnvironment(surroundings),
   ...commonEnvironment(surroundings, [surroundings.agents.acp]),

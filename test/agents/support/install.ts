@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 
-/** The agents that the tests run with. What they print changes from release to release, so each is pinned. */
+/** Agents used by the tests. Their output changes between releases, so versions are pinned. */
 const packages = {
   claude: { name: '@anthropic-ai/claude-code', version: '2.1.325', program: 'claude' },
   codex: { name: '@openai/codex', version: '0.166.0', program: 'codex' },
@@ -11,7 +11,7 @@ const packages = {
 
 type AgentPackage = keyof typeof packages;
 
-/** The programs, as `npm install` leaves them. */
+/** Paths of the installed programs. */
 export type InstalledAgents = Readonly<Record<AgentPackage, string>>;
 
 const cache = resolve('node_modules/.cache/reprise-agents');
@@ -23,26 +23,26 @@ const folderOf = (agent: AgentPackage): string =>
 const programOf = (agent: AgentPackage): string =>
   join(folderOf(agent), 'node_modules', '.bin', packages[agent].program);
 
-/** Where the agents are; `undefined` if they could not be installed. */
+/** Returns the installed agents, or `undefined` if they could not be installed. */
 export function installedAgents(): InstalledAgents | undefined {
   if (!all.every(agent => existsSync(programOf(agent)))) return undefined;
   return { claude: programOf('claude'), codex: programOf('codex'), acp: programOf('acp') };
 }
 
-/** Installs what is missing. Throws with what npm said. */
+/** Installs missing agents. Throws with the output of npm. */
 export function installAgents(): void {
   mkdirSync(cache, { recursive: true });
   for (const agent of all) if (!existsSync(programOf(agent))) install(agent);
 }
 
-/** Beside its place first, and there as a whole: a run that is stopped, or a second one, leaves no half of it. */
+/** Installs into a temporary folder and renames it, so that an interrupted or parallel run leaves no partial install. */
 function install(agent: AgentPackage): void {
   const { name, version } = packages[agent];
   const folder = mkdtempSync(join(cache, 'installing-'));
   try {
     writeFileSync(join(folder, 'package.json'), '{"private":true}');
     run(folder, 'npm', ['install', ...options(agent), `${name}@${version}`]);
-    // What its `postinstall` does: it puts the program of this platform in its place.
+    // Do the work of its `postinstall` script, which selects the program for this platform.
     if (agent === 'claude') run(folder, process.execPath, [join('node_modules', name, 'install.cjs')]);
     if (!existsSync(programOf(agent))) renameSync(folder, folderOf(agent));
   } finally {
@@ -53,9 +53,9 @@ function install(agent: AgentPackage): void {
 const options = (agent: AgentPackage): readonly string[] => [
   ...['--ignore-scripts', '--no-audit', '--no-fund', '--no-update-notifier', '--loglevel=error'],
   '--fetch-retries=1',
-  // They say that they want a newer Node, and run on this one.
+  // The packages require a newer Node, but also run on this one.
   '--engine-strict=false',
-  // It would bring a second copy of Claude Code, and takes the one that is there.
+  // Do not install a second copy of Claude Code; it uses the existing one.
   ...(agent === 'acp' ? ['--omit=optional'] : []),
 ];
 

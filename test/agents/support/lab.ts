@@ -8,7 +8,7 @@ import { type FakeModel, startFakeModel } from '../../support/fake-model/server.
 import { installedAgents } from './install.ts';
 import type { Player } from './players.ts';
 
-/** A lab in which real agents talk to a model that each test scripts. */
+/** Lab in which real agents talk to a fake model that each test scripts. */
 export function realAgentLab() {
   const models: FakeModel[] = [];
   const lab = agentLab();
@@ -19,8 +19,8 @@ export function realAgentLab() {
     workspace: lab.workspace,
     marker: lab.marker,
     path: (name: string): string => join(lab.workspace(), name),
-    /** The agent and its model, in settings folders of their own. */
-    async invite({ agent, permissions, environment }: Player, script: ModelScript) {
+    /** Starts a model for an agent, with separate settings folders. */
+    async prepare({ agent, permissions, environment }: Player, script: ModelScript) {
       const agents = installedAgents();
       if (!agents) throw new Error('the agents are not installed');
       const model = await startFakeModel(script);
@@ -38,7 +38,7 @@ export function realAgentLab() {
   };
 }
 
-/** Resolves when the file is there. */
+/** Resolves when the file exists. */
 export async function appears(file: string): Promise<void> {
   const stop = new AbortController();
   const changes = new Promise<void>(resolve => {

@@ -3,7 +3,7 @@ import type { PermissionPolicy } from '../../../src/agents/permissions/permissio
 import { agentOf, policyOf } from '../../../src/agents/test-support.ts';
 import { acpEnvironment, claudeEnvironment, codexEnvironment, type Surroundings } from './environment.ts';
 
-/** An agent that takes part in a test, with all that it needs to be started. */
+/** Agent of a test, with its permissions and environment. */
 export interface Player {
   readonly name: string;
   readonly agent: AgentDefinition;
@@ -18,7 +18,7 @@ export const claude: Player = {
   environment: claudeEnvironment,
 };
 
-/** Without rules it is `codex exec`. */
+/** Codex without rules, which runs `codex exec`. */
 export const codex: Player = {
   name: 'codex',
   agent: agentOf({ kind: 'codex' }),
@@ -26,7 +26,7 @@ export const codex: Player = {
   environment: codexEnvironment,
 };
 
-/** A rule makes it the app server. */
+/** Codex with a rule, which runs the app server. */
 export const codexServer: Player = {
   ...codex,
   name: 'codex app-server',

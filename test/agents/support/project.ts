@@ -14,11 +14,11 @@ import { type FakeModel, startFakeModel } from '../../support/fake-model/server.
 import { acpEnvironment, claudeEnvironment, codexEnvironment } from './environment.ts';
 import { installedAgents } from './install.ts';
 
-/** One of each kind; a rule makes Codex the app server. */
+/** One agent of each kind. `server` is Codex with a rule, which runs the app server. */
 export const everyAgent = ['claude', 'codex', 'server', 'acp'] as const;
 export type AgentName = (typeof everyAgent)[number];
 
-/** What Claude Code makes of the tokens that the model says an answer has. */
+/** Cost that Claude Code computes from the tokens of one answer of the model. */
 export const costOfAnAnswer = 0.0006;
 
 const agents = `
@@ -29,7 +29,7 @@ agents:
   acp: { kind: acp, command: [claude-agent-acp] }
 `;
 
-/** A step for each agent, all at once: the model is asked for `do-<agent>`. */
+/** Returns parallel steps, one for each agent. The model is asked for `do-<agent>`. */
 export const stepsFor = (names: readonly AgentName[], rest = ''): string =>
   names
     .map(
@@ -37,7 +37,7 @@ export const stepsFor = (names: readonly AgentName[], rest = ''): string =>
     )
     .join('');
 
-/** What the model says to each of them. */
+/** Returns the replies of the model to the steps of `stepsFor`. */
 export const scriptFor = (
   names: readonly AgentName[],
   replies: (name: AgentName) => ModelScript[string],
@@ -45,13 +45,13 @@ export const scriptFor = (
 
 export interface AgentProjectOptions {
   readonly script: ModelScript;
-  /** The steps of the workflow `flow`. */
+  /** Steps of the workflow `flow`. */
   readonly steps: string;
-  /** What else it says. */
+  /** Other keys of the workflow. */
   readonly top?: string;
-  /** More agents, indented by two. */
+  /** Additional agents in YAML, indented by two spaces. */
   readonly agents?: string;
-  /** Codex has never been started before. */
+  /** Whether Codex has never been started before. */
   readonly isFirstStart?: boolean;
 }
 
@@ -60,24 +60,24 @@ type Session = EventOf<'session.started'>['data'] & {
   readonly worker: number | undefined;
 };
 
-/** A repository with real agents, the model that they all talk to, and the built CLI to be run in it. */
+/** Repository with real agents, their fake model, and the built CLI. */
 export interface AgentProject {
   readonly root: string;
   readonly model: FakeModel;
-  /** What the CLI is started with. */
+  /** Environment of the CLI. */
   readonly env: Readonly<Record<string, string>>;
   reprise(...args: readonly string[]): Promise<CliResult>;
   start(...args: readonly string[]): RunningCli;
   git(...args: readonly string[]): string;
-  /** What a user would type there; gives what it prints. */
+  /** Runs a shell command in the repository and returns its output. */
   shell(command: string): Promise<string>;
-  /** All that happened in the newest run, as it happened. */
+  /** Returns the events of the latest run. */
   history(): Promise<readonly HistoryEvent[]>;
-  /** Whatever runs on behalf of the CLI, wherever it went. */
+  /** Returns all processes that the CLI started, even if they left its process tree. */
   processes(): readonly ProcessEntry[];
-  /** The files of that name at the top of workspaces. */
+  /** Returns the paths of all files of that name in workspaces. */
   inWorkspaces(name: string): readonly string[];
-  /** A reply that is given once for that name; then the model says `Done.` */
+  /** Returns the reply on the first call for a name, and `Done.` afterwards. */
   once(name: string, reply: Reply): Reply;
 }
 
@@ -90,7 +90,7 @@ export async function agentProject(options: AgentProjectOptions): Promise<AgentP
   onTestFinished(() => rmSync(home, { recursive: true, force: true, maxRetries: 5 }));
   const marker = { REPRISE_TEST_PROJECT: randomUUID() };
   const env = { ...environmentOf({ agents: installed, model, home }), ...marker };
-  // The first start makes its databases, which several first ones at once do not survive.
+  // The first start creates databases, which fails if several processes do so in parallel.
   if (!options.isFirstStart) await promisify(execFile)('sh', ['-c', 'codex app-server < /dev/null'], { env });
   const project = createProject({
     git: true,
@@ -122,7 +122,7 @@ export async function agentProject(options: AgentProjectOptions): Promise<AgentP
     git,
     reprise: (...args) => project.run(args, { env }),
     start: (...args) => project.start(args, { env }),
-    // In the background: the model is in this process.
+    // Asynchronous, because the model runs in this process.
     shell: async command => (await promisify(execFile)('sh', ['-c', command], { cwd: root, env })).stdout,
     history: async () =>
       parseLines<HistoryEvent>((await project.run(['history', '--raw', '--json'], { env })).stdout),
@@ -147,7 +147,7 @@ export const of = <T extends HistoryEvent['type']>(
   type: T,
 ): readonly EventOf<T>[] => history.filter(event => event.type === type) as unknown as readonly EventOf<T>[];
 
-/** The sessions that were begun, with the id that each came to have. */
+/** Returns the started sessions with their ids. */
 export const sessionsIn = (history: readonly HistoryEvent[]): readonly Session[] =>
   history.flatMap((event, at) => {
     if (event.type !== 'session.started') return [];
@@ -159,7 +159,7 @@ export const sessionsIn = (history: readonly HistoryEvent[]): readonly Session[]
     return { ...event.data, sessionId, step: event.step ?? '', worker: event.worker };
   });
 
-/** What each step, in the order of their names, came to. */
+/** Returns the final event of each step, by step and copy. */
 export const endsIn = (history: readonly HistoryEvent[]) =>
   Object.fromEntries(
     history.flatMap(({ type, step, worker, data }) =>
@@ -169,6 +169,6 @@ export const endsIn = (history: readonly HistoryEvent[]) =>
     ),
   );
 
-/** Codes of failed runs are told with what the CLI said. */
+/** Expects an exit code. A failure shows the stderr of the CLI. */
 export const expectCode = ({ code, stderr }: CliResult, expected: number): void =>
   expect(code, stderr).toBe(expected);

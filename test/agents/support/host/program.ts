@@ -3,7 +3,7 @@ import { openSession } from '../../../../src/agents/kinds.ts';
 import type { AgentEvent } from '../../../../src/agents/session.ts';
 
 /**
- * A host of one session, to be killed: prints what it is told, one event a line.
+ * Host of one session, for tests that kill it. Prints one event per line.
  * Usage: program.ts <file with { request, inheritEnv, marker }>
  */
 const { request, inheritEnv, marker } = JSON.parse(readFileSync(process.argv[2] ?? '', 'utf8'));
