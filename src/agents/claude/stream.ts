@@ -194,7 +194,7 @@ function verdictOf(state: ClaudeState, message: JsonObject, now: number): AgentV
   }
   const errors = listAt(message, 'errors').filter(error => typeof error === 'string');
   const subtype = textAt(message, 'subtype');
-  const said = text || errors.join('\n') || subtype || 'claude failed without a reason';
+  const said = text || errors.join('\n') || subtype || 'claude failed without giving a reason';
   if (subtype === 'error_max_structured_output_retries') return failed(outputInvalid(said));
   return reportedFailure({
     kind: 'claude',

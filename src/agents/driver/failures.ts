@@ -47,7 +47,7 @@ interface ReportedFailure {
 /** Classifies a reported failure as a limit, a login problem or a plain failure. */
 export function reportedFailure(failure: ReportedFailure): AgentVerdict {
   const { kind, status, now } = failure;
-  const message = shortened(failure.message.trim() || 'the agent failed without a reason');
+  const message = shortened(failure.message.trim() || 'the agent failed without giving a reason');
   if (status === 429 || (status === undefined && isLimitText(message))) {
     const resetsAt = failure.resetsAt ?? readReset(message, now);
     return { kind: 'limit', error: limitError(message, resetsAt), ...(resetsAt ? { resetsAt } : {}) };
@@ -90,7 +90,7 @@ export const permissionDenied = ({ message, lineToAdd }: Denial, also = ''): Err
   code: 'PERMISSION_DENIED',
   message: [message, also].filter(Boolean).join('\n'),
   hint: lineToAdd
-    ? `to allow it, add this to the definition of the agent: ${lineToAdd}`
+    ? `to allow it, set this in the definition of the agent: ${lineToAdd}`
     : 'a `deny` rule of the agent forbids it',
 });
 

@@ -230,7 +230,7 @@ class ProcessSession<State> implements Session {
     );
   }
 
-  /** Stops a running agent before it reports the failure. */
+  /** Stops a running agent, then reports the failure. */
   async #fail(verdict: AgentVerdict): Promise<void> {
     if (this.#isSettled || this.#isCancelled) return;
     this.#isSettled = true;

@@ -18,8 +18,8 @@ describe('normalising replaces values that differ between recordings', () => {
       '03:38:52 fix        completed in 2m 05s',
       '  agents: $0.42, 120.3k tokens',
       'next: reprise show xkkv978qrf     the run and its output',
-      'c07b3f0 fix:2: The greeting is mended.',
-      'process 4711 on build-7.local goes on with it',
+      'c07b3f0 fix:2: The greeting is fixed.',
+      'process 4711 on build-7.local resumes it',
     ];
     expect(normaliseSnapshot(log.join('\n'))).toMatchInlineSnapshot(`
       "<TIME> fix        run <RUN:1> started: 5 steps
@@ -32,8 +32,8 @@ describe('normalising replaces values that differ between recordings', () => {
       <TIME> fix        completed in <DURATION>
         agents: <COST>, <TOKENS> tokens
       next: reprise show <RUN:1>     the run and its output
-      <SHA:1> fix:2: The greeting is mended.
-      process <PID> on <HOST> goes on with it"
+      <SHA:1> fix:2: The greeting is fixed.
+      process <PID> on <HOST> resumes it"
     `);
   });
 
