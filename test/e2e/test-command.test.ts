@@ -87,6 +87,21 @@ concurrent_group = "both"
   expect(witness.mostOpen).toBe(2);
 });
 
+it('replays ages as they were when the command was recorded', async () => {
+  const { run } = withCase(
+    shellCase(`
+[multi]
+steps = [{ name = "first", command = "run", args = ["hello"] }, { name = "second", command = "list" }]
+[[triggers]]
+step = "first"
+label = "store.release"
+action = { advance_clock = "2h" }
+`),
+  );
+  expect(await run(['test', '--record'])).toMatchObject({ code: 0 });
+  expect(await run(['test'])).toMatchObject({ code: 0 });
+});
+
 it('skips a case with `recorded_by` unless that command records it', async () => {
   const { run, read, write, has } = withCase(
     shellCase('recorded_by = "make tapes"\n[run]\nargs = ["hello"]'),

@@ -127,16 +127,26 @@ interface PrintedOutput {
   readonly err: string;
 }
 
-/** Wraps a command into a single effect, so that it takes part in the recorded order. Commands with lanes need no wrapper. */
+/**
+ * Wraps a command into a single effect, so that it takes part in the recorded order. The command sees the time at which it
+ * started, which is an effect too: ages of runs are printed. Commands with lanes need no wrapper.
+ */
 export function commandEffect(world: World, command: string, program: Program): Program {
   if (opensLanes(command)) return program;
   return async (args, io) => {
+    const now = world.effect<void, number>({
+      name: 'clock.now',
+      span: 'short',
+      answer: 'tape',
+      perform: () => io.now(),
+    });
+    const startedAt = await now();
     const perform = world.effect<readonly string[], PrintedOutput>({
       name: `command.${command}`,
       span: 'short',
       keys: () => keysOf[command] ?? { reads: runs },
       ...(lands.has(command) && { enabled: () => canLand(io.cwd) }),
-      perform: () => printedBy(program, args, io),
+      perform: () => printedBy(program, args, { ...io, now: () => startedAt }),
     });
     const { code, out, err } = await perform(args);
     io.out(out);
