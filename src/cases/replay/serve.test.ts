@@ -217,7 +217,7 @@ describe('a replay that differs from its recording', () => {
         {
           "code": "REPLAY_DIVERGED",
           "hint": "record it: reprise test the-case --record",
-          "message": "no recording is left of a session of the agent coder for main.fix
+          "message": "no recording is left of a session of agent coder for main.fix
         expected: sessions/coder.main.fix.*.jsonl
         recorded for main.fix: reviewer",
         },
