@@ -1,7 +1,6 @@
-import { spawnSync } from 'node:child_process';
-import { untrackedFiles, withScratchIndex } from './fast/stage.ts';
-import { type Git, type GitEnvironment, gitArguments, gitEnvironment } from './git.ts';
+import { type Git, type GitPlace, gitNow } from './git.ts';
 import type { Repository } from './repository.ts';
+import { untrackedFiles, withScratchIndex } from './scratch-index.ts';
 import { gitInside } from './workspace/entries.ts';
 
 interface DiffRequest {
@@ -170,14 +169,5 @@ export const anyChanged = async (git: Git, files: readonly string[]): Promise<bo
   (await git.ok(statusOf(files))) !== '';
 
 /** Synchronous `anyChanged`. Returns `false` if git fails, where `anyChanged` throws. */
-export function anyChangedNow(
-  { cwd, env }: { readonly cwd: string; readonly env: GitEnvironment },
-  files: readonly string[],
-): boolean {
-  const { status, stdout } = spawnSync('git', [...gitArguments('run'), ...statusOf(files)], {
-    cwd,
-    env: gitEnvironment(env, {}),
-    stdio: ['ignore', 'pipe', 'ignore'],
-  });
-  return status === 0 && stdout.length > 0;
-}
+export const anyChangedNow = (place: GitPlace, files: readonly string[]): boolean =>
+  (gitNow(place, statusOf(files)) ?? '') !== '';

@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { RepriseError } from '../core/index.ts';
 import { describeStartFailure, type RunProgram, runProgram } from '../process/index.ts';
@@ -61,6 +62,23 @@ export function createGit(given: GitOptions): Git {
     line: async (args, options) => (await ok(args, options)).replace(/\n$/, ''),
     with: changes => createGit({ ...given, cwd: changes.cwd ?? cwd, env: { ...env, ...changes.env } }),
   };
+}
+
+/** Folder and environment of a synchronous command. */
+export interface GitPlace {
+  readonly cwd: string;
+  readonly env: GitEnvironment;
+}
+
+/** Runs git synchronously and returns its output without the last newline, or `undefined` unless it exits with 0. */
+export function gitNow({ cwd, env }: GitPlace, args: readonly string[]): string | undefined {
+  const { status, stdout } = spawnSync('git', [...gitArguments('run'), ...args], {
+    cwd,
+    env: gitEnvironment(env, {}),
+    stdio: ['ignore', 'pipe', 'ignore'],
+    encoding: 'utf8',
+  });
+  return status === 0 ? stdout.replace(/\n$/, '') : undefined;
 }
 
 /** Error for an exit code that the caller did not expect. */

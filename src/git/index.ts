@@ -1,5 +1,4 @@
 export { anyChanged, anyChangedNow, changesSince, diffOf } from './diff.ts';
-export { parseIndex } from './fast/index-file.ts';
 export { namesIn, parseRecord, readIfThere } from './files.ts';
 export { createGit, type Git } from './git.ts';
 export {
@@ -23,13 +22,5 @@ export type {
 } from './orders.ts';
 export { findPortRange, type PortRange } from './ports.ts';
 export { pushBranch } from './push.ts';
-export {
-  type Branches,
-  branchesOf,
-  branchTip,
-  headInFiles,
-  readHead,
-  resolveBase,
-  tipInFiles,
-} from './refs.ts';
-export { openRepository, plainRepositoryAt, type Repository, resolveCommit } from './repository.ts';
+export { type Branches, branchesOf, branchTip, readHead, resolveBase } from './refs.ts';
+export { commonDirNow, openRepository, type Repository, resolveCommit } from './repository.ts';

@@ -172,7 +172,7 @@ describe('an agent that, in its workspace,', () => {
     const before = project.checkout();
     const outcome = await project.outcome(['run', '--agent', 'confused', '--prompt', 'x']);
     expect(outcome).toMatchObject({ code: 1, error: { code: 'WORKSPACE_FAILED' } });
-    expect(outcome.error?.message).toContain('was removed while the step was at work');
+    expect(outcome.error?.message).toContain('was removed while the step was running');
     expect(project.checkout()).toBe(before);
   });
 });

@@ -107,8 +107,8 @@ function gitBackendSession({ stage, env, manifest, loaded }: PreparedCase): Back
 async function repositoryEnd(stage: Stage, main: string): Promise<RepositoryEnd> {
   const { commits, branches } = await stageHistory(stage);
   const onMain = reachable(branches.get(main), id => commits.get(id)?.parents ?? []);
-  const { git, repo } = stage;
-  const worktrees = worktreeEntries({ git, root: repo, commonDir: join(repo, '.git') });
+  const { git } = stage;
+  const worktrees = await worktreeEntries(stage);
   return {
     main,
     onMain,

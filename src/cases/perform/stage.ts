@@ -203,7 +203,7 @@ async function populate(git: Git, { manifest, caseFolder, project, path }: Stage
   writeFiles(git.cwd, { ...files, ...chosen });
   await git.ok(['add', '--all']);
   await git.ok(['commit', '--quiet', '--allow-empty', '--message', 'Begin']);
-  return readFileSync(join(git.cwd, '.git', 'refs', 'heads', 'main'), 'utf8').trim();
+  return git.line(['rev-parse', 'HEAD']);
 }
 
 const isDefinition = (name: string): boolean => name === 'reprise.yaml' || name.startsWith('.reprise/');
@@ -257,7 +257,7 @@ export async function stageResult(
 ): Promise<SnapshotResult> {
   return {
     main: (linearLog(history, main) ?? (await readLog(stage, main))).filter(subject => subject !== ''),
-    worktrees: worktreeEntries(repositoryOf(stage)).map(({ path }) => path),
+    worktrees: (await worktreeEntries(stage)).map(({ path }) => path),
     branches: [...history.branches.keys()].filter(branch => branch !== main),
   };
 }
@@ -279,10 +279,8 @@ async function readLog({ git }: Stage, branch: string): Promise<readonly string[
   return log.split('\n');
 }
 
-const repositoryOf = ({ git, repo }: Stage) => ({ git, root: repo, commonDir: join(repo, '.git') });
-
 /** Returns the tip of the main branch; `null` if the branch does not exist. */
 export async function mainOf(stage: Stage, main: string): Promise<{ ref: string; commit: string } | null> {
-  const commit = await branchTip(repositoryOf(stage), main);
+  const commit = await branchTip(stage, main);
   return commit === undefined ? null : { ref: `refs/heads/${main}`, commit };
 }

@@ -1,5 +1,6 @@
+import { join } from 'node:path';
 import type { Keys, World } from '../../effects/index.ts';
-import { isLockFree, plainRepositoryAt } from '../../git/index.ts';
+import { isLockFree } from '../../git/index.ts';
 import type { CommandIo, Host } from '../../project/index.ts';
 import type { CaseSignal } from '../manifest/manifest.ts';
 import type { Program } from './perform.ts';
@@ -155,10 +156,8 @@ export function commandEffect(world: World, command: string, program: Program): 
   };
 }
 
-const canLand = (root: string): boolean => {
-  const repository = plainRepositoryAt(root);
-  return repository === undefined || isLockFree(repository, 'land');
-};
+/** The folder of a command is the repository of its stage, which `git init` made. */
+const canLand = (root: string): boolean => isLockFree({ commonDir: join(root, '.git') }, 'land');
 
 async function printedBy(program: Program, args: readonly string[], io: CommandIo): Promise<PrintedOutput> {
   let out = '';

@@ -1,5 +1,4 @@
-import { headInFiles, type Repository, resolveBase } from '../../git/index.ts';
-import { privateGitDir } from '../../git/workspace/index.ts';
+import { type Repository, readHead, resolveBase } from '../../git/index.ts';
 
 export interface PinnedBase {
   /** Name of the checked-out branch, or `HEAD` if it is detached. */
@@ -9,15 +8,6 @@ export interface PinnedBase {
 
 /** Reads the checked-out commit. All workspaces of the run start from it, even if the checkout moves meanwhile. */
 export async function pinBase(repository: Repository): Promise<PinnedBase> {
-  const head = headInFiles({ ...repository, gitDir: gitDirOf(repository) });
-  if (head) return { ref: head.branch ?? 'HEAD', commit: head.commit };
-  const [commit, branch] = await Promise.all([
-    resolveBase(repository),
-    repository.git.run(['symbolic-ref', '--quiet', '--short', 'HEAD']),
-  ]);
-  return { ref: branch.code === 0 ? branch.stdout.trim() : 'HEAD', commit };
+  const head = await readHead(repository.git);
+  return { ref: head?.branch ?? 'HEAD', commit: head?.commit ?? (await resolveBase(repository)) };
 }
-
-/** Returns the git directory of the checkout, which may be a linked worktree. */
-const gitDirOf = ({ root, commonDir }: Repository): string =>
-  (root === undefined ? undefined : privateGitDir(root)) ?? commonDir;

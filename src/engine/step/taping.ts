@@ -1,4 +1,4 @@
-import { openRepository, plainRepositoryAt, type Repository } from '../../git/index.ts';
+import { commonDirNow, openRepository, type Repository } from '../../git/index.ts';
 import type { Lease } from '../../store/index.ts';
 import type { Environment } from '../environment.ts';
 
@@ -9,25 +9,31 @@ export const withoutLease = <T extends { readonly lease: Lease }>({ lease, ...re
 /** Omits the token of the lock, which also counts landings of other runs in the same repository. */
 export const withoutToken = ({ token: _, ...rest }: { readonly token: number }): unknown => rest;
 
-/** The repository of the project, opened once: locating it takes two git processes, and it does not move. */
+/** The repository of the project, opened once: locating it takes a git process, and it does not move. */
 export interface RepositoryOnce {
   (): Promise<Repository>;
-  /** Returns the repository without calling git, or `undefined` if its layout is unusual and it was never opened. */
+  /** Returns the git folder of the repository synchronously; `undefined` outside a repository. */
   known(): Pick<Repository, 'commonDir'> | undefined;
 }
 
 export function openOnce({ projectRoot, env, runProgram }: Environment): RepositoryOnce {
   let opening: Promise<Repository> | undefined;
-  let opened: Repository | undefined;
+  let opened: Pick<Repository, 'commonDir'> | undefined;
   const open = async (): Promise<Repository> => {
     opening ??= openRepository({ cwd: projectRoot, inheritEnv: env, runProgram });
     try {
-      opened = await opening;
-      return opened;
+      const repository = await opening;
+      opened = repository;
+      return repository;
     } catch (error) {
       opening = undefined;
       throw error;
     }
   };
-  return Object.assign(open, { known: () => opened ?? plainRepositoryAt(projectRoot) });
+  const known = () => {
+    const commonDir = opened?.commonDir ?? commonDirNow({ cwd: projectRoot, env });
+    if (commonDir !== undefined) opened = { commonDir };
+    return opened;
+  };
+  return Object.assign(open, { known });
 }

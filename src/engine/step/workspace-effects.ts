@@ -13,7 +13,6 @@ import {
   changesIn,
   createWorkspace,
   gitInside,
-  isSetUp,
   markSetUp,
   resetWorkspace,
   type SaveRequest,
@@ -104,7 +103,7 @@ export function workspaceEffects(
       taped: { args: withoutLease },
       keys: ({ path, branch }) => ({ writes: ['gitworktrees', folderKey(path), refKey(branch)] }),
       perform: async ({ runId, lease, unit, path, branch, base }, { signal }) => {
-        const { made, wasAlone } = await createWorkspace({
+        const { made, isSetUp, wasAlone } = await createWorkspace({
           repository: await repository(),
           owner: ownerOf(lease),
           path,
@@ -117,7 +116,7 @@ export function workspaceEffects(
           signal,
           onWait,
         });
-        return { isFound: made === 'reused', isSetUp: isSetUp(path), wasAlone };
+        return { isFound: made === 'reused', isSetUp, wasAlone };
       },
     }),
 
@@ -129,9 +128,10 @@ export function workspaceEffects(
       cleanup: true,
       keys: onBranch,
       perform: async ({ lease, path, base }) => {
-        markSetUp(path, false);
+        const opened = await repository();
+        await markSetUp(opened, { path, done: false });
         await resetWorkspace({
-          repository: await repository(),
+          repository: opened,
           owner: ownerOf(lease),
           path,
           commit: base,
@@ -144,7 +144,7 @@ export function workspaceEffects(
       name: 'workspace.mark-set-up',
       span: 'short',
       keys: inFolder,
-      perform: ({ path, done }) => markSetUp(path, done),
+      perform: async mark => markSetUp(await repository(), mark),
     }),
 
     /** Commits the work, even after a cancellation, so that nothing is lost. */

@@ -7,7 +7,7 @@ import { removeIfThere } from '../lock-file.ts';
 import { printable } from '../names.ts';
 import type { Repository } from '../repository.ts';
 import { refuseEmbedded } from '../workspace/commit.ts';
-import { gitInside, realPath, restoreLink } from '../workspace/entries.ts';
+import { gitInside, realPath } from '../workspace/entries.ts';
 import { ownWorkspace } from '../workspace/reset.ts';
 
 /** Workspace in which conflicts are resolved. */
@@ -19,15 +19,14 @@ export interface ConflictWorkspace {
 }
 
 /** Opens the workspace. Throws WORKSPACE_FAILED if the path is not the workspace of that branch. */
-export function conflictWorkspaceAt(
+export async function conflictWorkspaceAt(
   repository: Repository,
   { path, branch }: { path: string; branch: string },
-): ConflictWorkspace {
-  const { gitDir, branch: own } = ownWorkspace(repository, path);
+): Promise<ConflictWorkspace> {
+  const { gitDir, branch: own } = await ownWorkspace(repository, path);
   if (own !== branch) {
     throw new RepriseError('WORKSPACE_FAILED', `${path} is the workspace of ${own}, not of ${branch}`);
   }
-  restoreLink(repository, path);
   // Orphaned by a killed git command. No other process works in this workspace.
   removeIfThere(join(gitDir, 'index.lock'));
   const git = gitInside(repository, path);

@@ -63,7 +63,7 @@ export function beginResolution(request: BeginRequest): Promise<BeginResult> {
 }
 
 async function begin({ repository, path, branch, ontoName, ...request }: BeginRequest): Promise<BeginResult> {
-  const place = conflictWorkspaceAt(repository, { path, branch });
+  const place = await conflictWorkspaceAt(repository, { path, branch });
   const { git, gitDir } = place;
   const [tip, onto, status] = await Promise.all([
     commitNamed(git, `refs/heads/${branch}`),
@@ -112,7 +112,7 @@ export type ContinueResult =
  */
 export async function continueResolution(request: ContinueRequest): Promise<ContinueResult> {
   const { repository, path, resolution } = request;
-  const place = conflictWorkspaceAt(repository, { path, branch: resolution.branch });
+  const place = await conflictWorkspaceAt(repository, { path, branch: resolution.branch });
   const mark = readMark<ResolutionProgress>(place.gitDir);
   if (mark?.after === keyOf(resolution)) {
     const { value } = mark;
@@ -238,7 +238,7 @@ export async function abortResolution(
   request: AbortRequest,
 ): Promise<{ readonly parked: readonly ParkedRef[] }> {
   const { repository, path, resolution } = request;
-  const { git, gitDir, branch } = conflictWorkspaceAt(repository, { path, branch: resolution.branch });
+  const { git, gitDir, branch } = await conflictWorkspaceAt(repository, { path, branch: resolution.branch });
   const [head, current] = await Promise.all([
     resolveCommit(git, 'HEAD'),
     resolveCommit(git, `refs/heads/${branch}`),
@@ -267,7 +267,7 @@ const finishResolution = (
   { from, resolved }: Finishing,
 ): Promise<ResolvedConflict | ResolutionRefused> =>
   withRepositoryLock({ ...request, name: 'worktrees' }, async ({ repository }) => {
-    const { git, gitDir, branch } = place;
+    const { git, branch } = place;
     const { commit } = resolved;
     const ref = `refs/heads/${branch}`;
     const refuse = async (refusal: ResolutionRefused): Promise<ResolutionRefused> => {
@@ -277,7 +277,7 @@ const finishResolution = (
     };
     const [current, status] = await Promise.all([resolveCommit(git, ref), worktreeStatus(git)]);
     if (current !== from && current !== commit) return refuse(movedAway(branch, current));
-    if (await isCheckedOut(repository, branch, gitDir)) return refuse(checkedOutElsewhere(branch));
+    if (await isCheckedOut(repository, branch, place.path)) return refuse(checkedOutElsewhere(branch));
     // An earlier call did this, but its result was lost. The workspace may be in use again.
     if (current === commit && status.branch === branch) return resolved;
     await bringTo(git, commit);

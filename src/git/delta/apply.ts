@@ -1,6 +1,5 @@
-import { constants, copyFileSync, lstatSync, renameSync, statSync } from 'node:fs';
+import { lstatSync } from 'node:fs';
 import { join } from 'node:path';
-import { RepriseError } from '../../core/index.ts';
 import {
   type CommitRecord,
   type ConflictStage,
@@ -10,11 +9,10 @@ import {
   stampLines,
   writeCommit,
 } from '../commits.ts';
-import { setAge, withScratchIndex } from '../fast/stage.ts';
-import { hasCode } from '../files.ts';
 import { type Git, lastLines } from '../git.ts';
 import { printable } from '../names.ts';
 import type { Repository } from '../repository.ts';
+import { withScratchIndex } from '../scratch-index.ts';
 import { setEmptyFolders, snapshot } from './capture.ts';
 import { type Shadow, shadowedWorktreeOf, withShadow } from './shadow.ts';
 import {
@@ -50,14 +48,14 @@ type DeltaResult =
   | { readonly kind: 'inconclusive'; readonly why: string };
 
 /** Applies the changes of a session to another worktree. Throws CAPTURE_REFUSED like `worktreeState`. */
-export function applyDelta({
+export async function applyDelta({
   repository,
   folder,
   before,
   after,
   pack,
 }: ApplyDeltaRequest): Promise<DeltaResult> {
-  const place = shadowedWorktreeOf(repository, folder);
+  const place = await shadowedWorktreeOf(repository, folder);
   return withShadow(place, {}, async shadow => {
     const [current] = await Promise.all([snapshot(shadow), unpack(place.git, pack)]);
     const states = { before, after, current };
@@ -115,18 +113,14 @@ async function install(shadow: Shadow, { current, wanted }: StateChange): Promis
   return undefined;
 }
 
-/** Installs the index of the shadow, which has cached stat data, so that git does not read all files again. */
-async function installIndex(
-  { git, index, place }: Shadow,
-  { tree, index: wanted }: WorktreeState,
-): Promise<void> {
-  if (wanted.tree !== tree) await git.ok(['read-tree', '-m', wanted.tree]);
-  const announced = wanted.intentToAdd.filter(path => isThere(join(place.folder, path)));
-  if (announced.length > 0) {
-    const args = ['add', '--intent-to-add', '--force', '--pathspec-from-file=-', '--pathspec-file-nul'];
-    await git.with({ env: { GIT_LITERAL_PATHSPECS: '1' } }).ok(args, { input: announced.join('\0') });
-  }
-  replaceIndex(index, join(place.gitDir, 'index'));
+/** Sets the index of the worktree. Git keeps the cached stat data of unchanged entries. */
+async function installIndex({ place }: Shadow, { index: wanted }: WorktreeState): Promise<void> {
+  const { git, folder } = place;
+  await git.ok(['read-tree', '-m', wanted.tree]);
+  const announced = wanted.intentToAdd.filter(path => isThere(join(folder, path)));
+  if (announced.length === 0) return;
+  const args = ['add', '--intent-to-add', '--force', '--pathspec-from-file=-', '--pathspec-file-nul'];
+  await git.with({ env: { GIT_LITERAL_PATHSPECS: '1' } }).ok(args, { input: announced.join('\0') });
 }
 
 function isThere(path: string): boolean {
@@ -136,23 +130,6 @@ function isThere(path: string): boolean {
   } catch {
     return false;
   }
-}
-
-/** Replaces the index under git's own lock, so that no command reads or writes a partial file. */
-function replaceIndex(from: string, real: string): void {
-  const lock = `${real}.lock`;
-  try {
-    copyFileSync(from, lock, constants.COPYFILE_EXCL);
-  } catch (error) {
-    if (!hasCode(error, 'EEXIST')) throw error;
-    throw new RepriseError(
-      'WORKSPACE_FAILED',
-      `a git command is running in the worktree, or was killed there: ${lock} exists`,
-    );
-  }
-  // Prevents a race: if the index were newer than the files, git would miss a write in the same second.
-  setAge(lock, Math.min(statSync(from).mtimeMs, Date.now()));
-  renameSync(lock, real);
 }
 
 /** Moves all refs in one transaction, with one more command if the branch of HEAD changes. */

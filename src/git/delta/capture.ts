@@ -1,20 +1,10 @@
-import {
-  type Dirent,
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  rmdirSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs';
+import { createHash } from 'node:crypto';
+import { type Dirent, existsSync, mkdirSync, readdirSync, rmdirSync, utimesSync } from 'node:fs';
 import { join } from 'node:path';
 import { RepriseError } from '../../core/index.ts';
-import { editIndex, type IndexEntry, type IndexFile, noIndex, parseIndex } from '../fast/index-file.ts';
-import { racyFiles, trustIndex } from '../fast/stage.ts';
 import { type Git, gitFailed, lastLines } from '../git.ts';
-import { headInFiles } from '../refs.ts';
 import type { Repository } from '../repository.ts';
+import { copyIndex } from '../scratch-index.ts';
 import {
   embedded,
   refuseUnfinished,
@@ -24,130 +14,150 @@ import {
   unfinishedError,
   withShadow,
 } from './shadow.ts';
-import { convertsFiles, type HeadState, stashesOf, type WorktreeState } from './state.ts';
+import { stashesOf, type WorktreeState } from './state.ts';
 
 /**
  * Captures the state of the worktree. Afterwards the index of the shadow contains all files, with their stat data. Throws
  * CAPTURE_REFUSED if a state cannot represent the worktree.
  */
 export async function snapshot(shadow: Shadow): Promise<WorktreeState> {
-  const { place } = shadow;
-  refuseUnfinished(place);
-  const [head, stashes, files] = await Promise.all([
-    headOf(place),
-    stashesOf(place.repository),
-    filesOf(shadow),
-  ]);
-  return { head, ...files, stashes, refs: {} };
+  refuseUnfinished(shadow.place);
+  const [head, files] = await Promise.all([headOf(shadow.place), filesOf(shadow)]);
+  return { ...head, ...files, refs: {} };
 }
 
-async function headOf({ git, gitDir, repository }: ShadowedWorktree): Promise<HeadState> {
-  const head = headInFiles({ gitDir, commonDir: repository.commonDir });
-  return head ? { commit: head.commit, branch: head.branch ?? null } : askForHead(git);
-}
-
-async function askForHead(git: Git): Promise<HeadState> {
-  const args = ['rev-parse', '--revs-only', 'HEAD', '--symbolic-full-name', 'HEAD'];
-  const [commit = '', name = ''] = (await git.ok(args)).split('\n');
-  if (commit !== '') return { commit, branch: branchOf(name) };
-  return { commit: null, branch: branchOf(await git.line(['symbolic-ref', 'HEAD'])) };
+/** Reads HEAD and stashes. */
+async function headOf({ git }: ShadowedWorktree): Promise<Pick<WorktreeState, 'head' | 'stashes'>> {
+  const args = ['rev-parse', '--revs-only', 'HEAD', '--symbolic-full-name', 'HEAD', 'refs/stash'];
+  const [commit = '', name = '', stash = ''] = (await git.ok(args)).split('\n');
+  if (commit !== '')
+    return { head: { commit, branch: branchOf(name) }, stashes: stash === '' ? [] : await stashesOf(git) };
+  const branch = branchOf(await git.line(['symbolic-ref', 'HEAD']));
+  return { head: { commit: null, branch }, stashes: await stashesOf(git) };
 }
 
 const branchOf = (ref: string): string | null => /^refs\/heads\/(.+)$/s.exec(ref)?.[1] ?? null;
 
-async function filesOf(shadow: Shadow): Promise<Pick<WorktreeState, 'tree' | 'index' | 'emptyFolders'>> {
-  const { place, index } = shadow;
-  const staged = await copyRealIndex(shadow);
-  const unmerged = staged.entries.filter(entry => entry.isUnmerged).map(entry => entry.path);
-  if (unmerged.length > 0) throw unfinishedError(place.folder, 'merge', [...new Set(unmerged)]);
-  const adding = addEverything(shadow, staged);
-  const [stagedTree, all] = await Promise.all([
-    staged.tree ?? treeOfIndex(shadow, stagedCopy(shadow)),
-    adding,
-  ]);
-  const writing = all.tree ?? treeOfIndex(shadow, index);
-  const emptyFolders = emptyFoldersIn(place.folder, {
-    files: all.entries.map(entry => entry.path),
-    gitlinks: new Set(all.entries.filter(entry => entry.isGitlink).map(entry => entry.path)),
-  });
-  const intentToAdd = staged.entries.filter(entry => entry.isIntentToAdd).map(entry => entry.path);
-  return { tree: await writing, index: { tree: stagedTree, intentToAdd }, emptyFolders };
+type FileState = Pick<WorktreeState, 'tree' | 'index' | 'emptyFolders'>;
+
+async function filesOf(shadow: Shadow): Promise<FileState> {
+  const { place, git } = shadow;
+  const { entries, tree: staged } = await copyRealIndex(shadow);
+  const isChanged = await addEverything(shadow);
+  const [tree, all] = isChanged
+    ? await Promise.all([git.line(['write-tree']), indexEntries(git)])
+    : [staged, entries];
+  const gitlinks = pathsOf(all, isGitlink);
+  const known = new Set(pathsOf(entries, isGitlink));
+  const others = gitlinks.filter(path => !known.has(path));
+  if (others.length > 0) throw embedded(place.folder, others);
+  const files = pathsOf(all, () => true);
+  return {
+    tree,
+    index: { tree: staged, intentToAdd: await announcedIn(shadow, entries, staged) },
+    emptyFolders: emptyFoldersIn(place.folder, { files, gitlinks: new Set(gitlinks) }),
+  };
 }
 
-const stagedCopy = ({ index }: Shadow): string => `${index}-staged`;
+/** Entry of an index, as `git ls-files` prints it. */
+interface IndexEntry {
+  /** Letter for the state of the file; `S` if git does not look at it. */
+  readonly tag: string;
+  readonly mode: string;
+  readonly id: string;
+  readonly stage: string;
+  readonly path: string;
+}
 
-/** Copies the index: once to add all files to it, and once more to write its tree unless the index has that cached. */
-async function copyRealIndex(shadow: Shadow): Promise<IndexFile> {
-  const { place, index } = shadow;
-  const real = join(place.gitDir, 'index');
-  const stat = statSync(real, { bigint: true, throwIfNoEntry: false });
-  if (stat === undefined) return noIndex;
-  let bytes = readFileSync(real);
-  let read = readIndex(place, bytes);
-  if (read.isSplit) {
-    writeFileSync(index, bytes);
-    await place.git.with({ env: { GIT_INDEX_FILE: index } }).ok(['update-index', '--no-split-index']);
-    bytes = readFileSync(index);
-    read = readIndex(place, bytes);
-  }
-  const { entries, tree } = read;
-  // A skipped file that does not exist is outside of a sparse checkout, and stays hidden.
-  const isHiding = (entry: IndexEntry) =>
-    entry.isAssumedUnchanged || (entry.isSkipped && existsSync(join(place.folder, entry.path)));
-  const show = entries.filter(isHiding);
-  const seen = entries.filter(entry => !entry.isSkipped || show.includes(entry));
-  const forget = racyFiles({ bytes, entries: seen, folder: place.folder, written: stat.mtimeNs });
-  writeFileSync(index, editIndex(bytes, { show, forget }, place.oidBytes));
-  if (tree === undefined) writeFileSync(stagedCopy(shadow), bytes);
-  if (await convertsFiles(place)) await settleUnchanged(shadow);
-  trustIndex(index);
-  return read;
+/** Lists the entries of an index, with whole folders of a sparse index as one. */
+async function indexEntries(git: Git): Promise<readonly IndexEntry[]> {
+  const output = await git.ok(['ls-files', '-z', '-v', '--stage', '--sparse']);
+  return output
+    .split('\0')
+    .filter(line => line !== '')
+    .map(line => {
+      const tab = line.indexOf('\t');
+      const [tag = '', mode = '', id = '', stage = ''] = line.slice(0, tab).split(' ');
+      return { tag, mode, id, stage, path: line.slice(tab + 1) };
+    });
+}
+
+const pathsOf = (entries: readonly IndexEntry[], wanted: (entry: IndexEntry) => boolean): readonly string[] =>
+  entries.filter(wanted).map(({ path }) => path);
+
+const isGitlink = ({ mode }: IndexEntry): boolean => mode === '160000';
+
+/** Returns the files added with `--intent-to-add`: the index lists them as empty files, and its tree omits them. */
+async function announcedIn(
+  { git }: Shadow,
+  entries: readonly IndexEntry[],
+  tree: string,
+): Promise<readonly string[]> {
+  const empty = entries.filter(({ id }) => emptyBlobs.has(id));
+  if (empty.length === 0) return [];
+  const listed = (await git.ok(['ls-tree', '-r', '-z', '--name-only', '--full-tree', tree])).split('\0');
+  const inTree = new Set(listed);
+  return pathsOf(empty, ({ path }) => !inTree.has(path));
+}
+
+/** Ids of the empty file, in SHA-1 and SHA-256. */
+const emptyBlobs: ReadonlySet<string> = new Set(
+  ['sha1', 'sha256'].map(algorithm => createHash(algorithm).update('blob 0\0').digest('hex')),
+);
+
+interface StagedIndex {
+  readonly entries: readonly IndexEntry[];
+  readonly tree: string;
 }
 
 /**
- * Refreshes the index with the attributes of the repository, which convert files on checkout. Without them, git would
- * report a converted file as changed although it was only touched.
+ * Copies the index to the shadow. With the attributes of the repository, git finds out which files are unchanged, also
+ * those that it converts and those with an `assume-unchanged` bit. Without them, it would take for changed what was only
+ * touched. So the shadow then relies on what the copy says about files.
  */
-async function settleUnchanged({ place, index }: Shadow): Promise<void> {
+async function copyRealIndex({ place, git, index }: Shadow): Promise<StagedIndex> {
+  const staged = `${index}-staged`;
+  for (const copy of [index, staged]) copyIndex(join(place.gitDir, 'index'), copy);
+  const real = git.with({ env: { GIT_DIR: place.gitDir } });
+  const refreshing = real.run(['update-index', '-q', '--no-split-index', '--really-refresh']);
+  const writing = real.with({ env: { GIT_INDEX_FILE: staged } }).line(['write-tree']);
+  writing.catch(() => {});
+  const [entries] = await Promise.all([indexEntries(place.git), refreshing]);
+  const unmerged = pathsOf(entries, ({ stage }) => stage !== '0');
+  if (unmerged.length > 0) throw unfinishedError(place.folder, 'merge', [...new Set(unmerged)]);
+  if (entries.some(({ mode }) => mode === '040000'))
+    throw new RepriseError('CAPTURE_REFUSED', `the index of ${place.folder} cannot be captured`, {
+      hint: 'turn the sparse index off: git sparse-checkout reapply --no-sparse-index',
+    });
+  // A file that is not there is hidden on purpose, in a sparse checkout.
+  const hidden = pathsOf(entries, ({ tag, path }) => /s/i.test(tag) && existsSync(join(place.folder, path)));
+  if (hidden.length > 0)
+    await real.ok(['update-index', '-z', '--no-skip-worktree', '--stdin'], { input: hidden.join('\0') });
   trustIndex(index);
-  const args = ['update-index', '-q', '--refresh'];
-  const result = await place.git.with({ env: { GIT_INDEX_FILE: index } }).run(args);
-  if (result.code > 1) throw gitFailed(args, result);
+  return { entries, tree: await writing };
 }
 
-function readIndex({ folder, oidBytes }: ShadowedWorktree, bytes: Buffer): IndexFile {
-  const read = parseIndex(bytes, oidBytes);
-  if (read !== undefined && !read.isSparse) return read;
-  throw new RepriseError('CAPTURE_REFUSED', `the index of ${folder} is in a format that cannot be captured`, {
-    hint: read ? 'turn the sparse index off: git sparse-checkout reapply --no-sparse-index' : undefined,
-  });
+/** Git does not read a file again if the index looks younger than the file. */
+function trustIndex(index: string): void {
+  const later = Date.now() / 1000 + 60;
+  if (existsSync(index)) utimesSync(index, later, later);
 }
 
-async function addEverything({ git, index, place }: Shadow, staged: IndexFile): Promise<IndexFile> {
-  const args = ['-c', 'advice.addEmbeddedRepo=false', '-c', 'core.safecrlf=false', 'add', '--all'];
+/** Adds all files to the index of the shadow. Returns whether that changed anything. */
+async function addEverything({ git, index, place }: Shadow): Promise<boolean> {
+  const args = ['-c', 'advice.addEmbeddedRepo=false', '-c', 'core.safecrlf=false', 'add', '--all', '--verbose'];
   const result = await git.run(args);
   const withoutCommit = /'(.*)\/' does not have a commit checked out/.exec(result.stderr)?.[1];
   if (withoutCommit !== undefined) throw embedded(place.folder, [withoutCommit]);
   if (result.code !== 0) throw cannotRead(place, result.stderr) ?? gitFailed(args, result);
-  const all = existsSync(index) ? readIndex(place, readFileSync(index)) : noIndex;
-  if (all !== noIndex) trustIndex(index);
-  const known = new Set(staged.entries.filter(entry => entry.isGitlink).map(entry => entry.path));
-  const others = all.entries.filter(entry => entry.isGitlink && !known.has(entry.path));
-  if (others.length > 0)
-    throw embedded(
-      place.folder,
-      others.map(entry => entry.path),
-    );
-  return all;
+  trustIndex(index);
+  return result.stdout !== '';
 }
 
 const cannotRead = ({ folder }: ShadowedWorktree, stderr: string): RepriseError | undefined =>
   /Permission denied/.test(stderr)
     ? new RepriseError('CAPTURE_REFUSED', `not every file in ${folder} can be read: ${lastLines(stderr)}`)
     : undefined;
-
-const treeOfIndex = ({ git }: Shadow, index: string): Promise<string> =>
-  git.with({ env: { GIT_INDEX_FILE: index } }).line(['write-tree']);
 
 interface Contents {
   /** Files that git does not ignore. */
@@ -244,12 +254,12 @@ interface WorktreeStateRequest {
  * than the executable bit, times, reflogs and settings. Throws CAPTURE_REFUSED if the worktree contains another
  * repository, or if a merge, rebase, cherry-pick or revert is unfinished.
  */
-export const worktreeState = ({
+export const worktreeState = async ({
   repository,
   folder,
   objectsDir,
 }: WorktreeStateRequest): Promise<WorktreeState> =>
-  withShadow(shadowedWorktreeOf(repository, folder), { objectsDir }, snapshot);
+  withShadow(await shadowedWorktreeOf(repository, folder), { objectsDir }, snapshot);
 
 /** Cache of trees by commit. Commits are immutable, and many workspaces start from the same one. */
 const treesOfCommits = new Map<string, Promise<string>>();
@@ -273,7 +283,7 @@ export async function stateOfCommit(request: {
     head: { commit, branch },
     tree,
     index: { tree, intentToAdd: [] },
-    stashes: await stashesOf(repository),
+    stashes: await stashesOf(repository.git),
     emptyFolders: [],
     refs: {},
   };

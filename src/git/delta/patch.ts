@@ -14,7 +14,7 @@ export interface PatchRequest {
 
 /** Returns the changes of a session as a patch for reviewers. The same states give the same text on every machine. */
 export const patchOf = ({ repository, objectsDir, before, after }: PatchRequest): Promise<string> =>
-  withBareShadow(objectStoreOf(repository), { objectsDir }, async git => {
+  withBareShadow(objectStoreOf(repository, formatOf(after.tree)), { objectsDir }, async git => {
     const [commits, diff] = await Promise.all([
       commitLines(git, before, after),
       diffText(git, before, after),
@@ -22,6 +22,8 @@ export const patchOf = ({ repository, objectsDir, before, after }: PatchRequest)
     const summary = [...headLines(before, after), ...commits, ...otherLines(before, after)];
     return [...summary.map(line => `# ${line}\n`), diff].join('');
   });
+
+const formatOf = (id: string): string => (id.length === 64 ? 'sha256' : 'sha1');
 
 function headLines({ head: before }: WorktreeState, { head: after }: WorktreeState): readonly string[] {
   const name = (branch: string | null) => (branch === null ? 'no branch' : printable(branch));

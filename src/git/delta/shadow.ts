@@ -2,11 +2,11 @@ import { copyFileSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { RepriseError } from '../../core/index.ts';
-import { hasCode, readIfThere } from '../files.ts';
+import { hasCode } from '../files.ts';
 import type { Git } from '../git.ts';
 import { printable, quotedPath, shellWord } from '../names.ts';
 import type { Repository } from '../repository.ts';
-import { gitInside, ownRepository, realPath, worktreeAt } from '../workspace/entries.ts';
+import { gitInside, ownRepository, realPath, worktreeGitOf } from '../workspace/entries.ts';
 
 /** Private git folder for a worktree. Changes to its index do not affect the worktree. */
 export interface Shadow {
@@ -86,11 +86,11 @@ export function objectEnvironment(
 }
 
 /** Includes the settings of the repository, because the shadow needs those about files and ignore patterns. */
-const configOf = ({ repository, oidBytes }: ObjectStore): string =>
+const configOf = ({ repository, format }: ObjectStore): string =>
   [
     `[include]\n\tpath = ${quotedPath(join(repository.commonDir, 'config'))}`,
-    `[core]\n\tbare = true\n\tuntrackedCache = false\n\trepositoryformatversion = ${oidBytes === 32 ? 1 : 0}`,
-    ...(oidBytes === 32 ? ['[extensions]\n\tobjectFormat = sha256'] : []),
+    `[core]\n\tbare = true\n\tuntrackedCache = false\n\trepositoryformatversion = ${format === 'sha256' ? 1 : 0}`,
+    ...(format === 'sha256' ? ['[extensions]\n\tobjectFormat = sha256'] : []),
     '',
   ].join('\n');
 
@@ -102,11 +102,12 @@ function copyIfThere(from: string, to: string): void {
   }
 }
 
-/** Object folder of a repository, and the length of its ids. */
+/** Object folder of a repository, and the hash of its ids. */
 interface ObjectStore {
   readonly repository: Repository;
   readonly objects: string;
-  readonly oidBytes: 20 | 32;
+  /** `sha1` or `sha256`. */
+  readonly format: string;
 }
 
 /** Worktree of a repository, with its private git folder. */
@@ -117,21 +118,18 @@ export interface ShadowedWorktree extends ObjectStore {
   readonly git: Git;
 }
 
-export function objectStoreOf(repository: Repository): ObjectStore {
-  const config = readIfThere(join(repository.commonDir, 'config')) ?? '';
-  return {
-    repository,
-    objects: join(repository.commonDir, 'objects'),
-    oidBytes: /^\s*objectformat\s*=\s*sha256\s*$/im.test(config) ? 32 : 20,
-  };
-}
+export const objectStoreOf = (repository: Repository, format: string): ObjectStore => ({
+  repository,
+  objects: join(repository.commonDir, 'objects'),
+  format,
+});
 
 /** Finds a worktree. Throws CAPTURE_REFUSED if the folder is not the root of a worktree of the repository. */
-export function shadowedWorktreeOf(repository: Repository, path: string): ShadowedWorktree {
+export async function shadowedWorktreeOf(repository: Repository, path: string): Promise<ShadowedWorktree> {
   const folder = realPath(path);
-  const entry = worktreeAt(repository, folder);
-  const isMain = repository.root !== undefined && realPath(repository.root) === folder;
-  if (entry === undefined && !isMain) {
+  const found = await worktreeGitOf(repository, folder);
+  if (found === undefined) {
+    if (ownRepository(folder).length > 0) throw embedded(folder, ['.git']);
     throw new RepriseError(
       'CAPTURE_REFUSED',
       `${path} is not the root of a worktree of ${repository.commonDir}`,
@@ -140,13 +138,8 @@ export function shadowedWorktreeOf(repository: Repository, path: string): Shadow
       },
     );
   }
-  if (entry !== undefined && ownRepository(folder).length > 0) throw embedded(folder, ['.git']);
-  return {
-    ...objectStoreOf(repository),
-    folder,
-    gitDir: entry?.gitDir ?? repository.commonDir,
-    git: gitInside(repository, folder),
-  };
+  const { gitDir, objectFormat } = found;
+  return { ...objectStoreOf(repository, objectFormat), folder, gitDir, git: gitInside(repository, folder) };
 }
 
 /** Files that git keeps while a command waits for conflicts to be resolved. */

@@ -1,9 +1,4 @@
-import { existsSync } from 'node:fs';
-import { join } from 'node:path';
-import { readIfThere } from '../files.ts';
 import type { Git } from '../git.ts';
-import type { Repository } from '../repository.ts';
-import type { ShadowedWorktree } from './shadow.ts';
 
 /** State of a worktree, as JSON data. The objects that it refers to are stored in a pack next to it. */
 export interface WorktreeState {
@@ -119,19 +114,8 @@ const isEqualTo =
 
 export const branchRef = (branch: string): string => `refs/heads/${branch}`;
 
-/** Returns the stashes, newest first. Starts no process if the repository stores refs in files. */
-export async function stashesOf({ commonDir, git }: Repository): Promise<readonly Stash[]> {
-  if (existsSync(join(commonDir, 'reftable'))) return askForStashes(git);
-  const log = readIfThere(join(commonDir, 'logs', 'refs', 'stash')) ?? '';
-  return log.split('\n').flatMap(readStash).reverse();
-}
-
-function readStash(line: string): readonly Stash[] {
-  const [, commit, message = ''] = /^\S+ (\S+) [^\t]*(?:\t(.*))?$/.exec(line) ?? [];
-  return commit === undefined ? [] : [{ commit, message }];
-}
-
-async function askForStashes(git: Git): Promise<readonly Stash[]> {
+/** Returns the stashes, newest first. */
+export async function stashesOf(git: Git): Promise<readonly Stash[]> {
   const { stdout } = await git.run(['log', '--walk-reflogs', '-z', '--format=%H %gs', 'refs/stash', '--']);
   return stdout
     .split('\0')
@@ -150,22 +134,4 @@ export async function setStashes(
   const missing = isOnTop ? wanted.slice(0, added) : wanted;
   for (const { commit, message } of [...missing].reverse())
     await git.ok(['stash', 'store', '--quiet', `--message=${message}`, commit]);
-}
-
-/** Cache by repository. Settings do not change while sessions are recorded. */
-const settings = new WeakMap<Repository, Promise<boolean>>();
-
-/** Whether files on disk may differ from their blobs because of line endings, filters or encodings. */
-export async function convertsFiles({ repository, folder }: ShadowedWorktree): Promise<boolean> {
-  const { commonDir } = repository;
-  if (existsSync(join(folder, '.gitattributes')) || existsSync(join(commonDir, 'info', 'attributes')))
-    return true;
-  const known = settings.get(repository) ?? askSettings(repository);
-  settings.set(repository, known);
-  return known;
-}
-
-async function askSettings({ git }: Repository): Promise<boolean> {
-  const args = ['config', '--get-regexp', '^(core\\.(autocrlf|eol|attributesfile)|filter\\..*)$'];
-  return (await git.run(args)).code === 0;
 }

@@ -1,6 +1,7 @@
 import { lstat, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Owner } from '../../store/index.ts';
+import { namesIn, readIfThere } from '../files.ts';
 import { type LockRequest, withRepositoryLock } from '../lock.ts';
 import { readLock } from '../lock-file.ts';
 import { type Repository, resolveCommit } from '../repository.ts';
@@ -8,11 +9,12 @@ import { type BranchRecord, branchRecords } from '../workspace/branch-records.ts
 import { uncommittedFiles } from '../workspace/commit.ts';
 import {
   gitInside,
-  ownRepository,
+  labelIn,
   submodulesWithOwnCommits,
-  unbornEntries,
   type WorktreeEntry,
+  type WorktreeState,
   worktreeEntries,
+  worktreeStateAt,
 } from '../workspace/entries.ts';
 import {
   type BranchFate,
@@ -51,7 +53,7 @@ async function measured<T extends { readonly path: string }>(things: readonly T[
 }
 
 async function gather(repository: Repository): Promise<GcFacts> {
-  const entries = worktreeEntries(repository);
+  const entries = await worktreeEntries(repository);
   const own = entries.filter(entry => entry.label?.kind === 'workspace');
   const workspaces: WorkspaceFact[] = [];
   for (const entry of own) workspaces.push(await workspaceFact(repository, entry));
@@ -71,25 +73,43 @@ async function gather(repository: Repository): Promise<GcFacts> {
   };
 }
 
+/**
+ * Lists the git folders of worktrees whose creation was killed right at the start. They have a label but no place yet, so
+ * git neither lists nor prunes them.
+ */
+function unbornEntries({ commonDir }: Repository): readonly string[] {
+  const folder = join(commonDir, 'worktrees');
+  return namesIn(folder)
+    .map(name => join(folder, name))
+    .filter(gitDir => readIfThere(join(gitDir, 'gitdir')) === undefined)
+    .filter(gitDir => labelIn(readIfThere(join(gitDir, 'locked')) ?? '') !== undefined);
+}
+
 async function workspaceFact(
   repository: Repository,
-  { path, gitDir, label, ready, missing }: WorktreeEntry,
+  { path, label }: WorktreeEntry,
 ): Promise<WorkspaceFact> {
-  const empty = !ready || missing;
+  const state = await worktreeStateAt(repository, path);
   return {
     path,
     branch: label?.branch ?? '',
     run: label?.run,
-    empty,
-    uncommitted: empty
-      ? []
-      : [
-          ...(await uncommittedFiles(gitInside(repository, path))),
-          ...(await submodulesWithOwnCommits(repository.git, gitDir)),
-          ...ownRepository(path),
-        ],
+    empty: state.kind === 'unfinished',
+    uncommitted: await uncommittedIn(repository, path, state),
     bytes: 0,
   };
+}
+
+async function uncommittedIn(
+  repository: Repository,
+  path: string,
+  state: WorktreeState,
+): Promise<readonly string[]> {
+  if (state.kind !== 'finished') return state.kind === 'foreign' ? ['.git/'] : [];
+  return [
+    ...(await uncommittedFiles(gitInside(repository, path))),
+    ...(await submodulesWithOwnCommits(repository.git, state.gitDir)),
+  ];
 }
 
 async function branchFact({ git }: Repository, record: BranchRecord): Promise<BranchFact> {

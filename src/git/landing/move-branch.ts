@@ -1,13 +1,12 @@
-import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { namesIn, readIfThere } from '../files.ts';
+import { readIfThere } from '../files.ts';
 import { type Git, lastLines } from '../git.ts';
 import { type LockRequest, withRepositoryLock } from '../lock.ts';
 import { printable, shellWord } from '../names.ts';
-import { branchTip, readHead } from '../refs.ts';
-import { plainRootOf, type Repository } from '../repository.ts';
+import { branchTip } from '../refs.ts';
+import { type Repository, withoutNewline } from '../repository.ts';
 import { uncommittedFiles } from '../workspace/commit.ts';
-import { worktreeEntries } from '../workspace/entries.ts';
+import { allWorktrees, type WorktreeEntry } from '../workspace/entries.ts';
 
 interface MoveBranchRequest extends CheckoutRequest {
   /** Expected tip of the branch. */
@@ -56,7 +55,7 @@ export async function moveBranch(move: MoveBranchRequest): Promise<MoveBranchRes
   const { repository, branch, from } = move;
   const checkout = await checkoutOfBranch(move);
   if (checkout.kind === 'busy') return busy(checkout);
-  const tip = await branchTip(repository, branch);
+  const tip = checkout.kind === 'at' ? checkout.tip : await branchTip(repository, branch);
   if (tip !== from) return { kind: 'lost' };
   if (move.mayMove && !(await move.mayMove())) return { kind: 'fenced' };
   return checkout.kind === 'nowhere' ? moveRef(move) : moveCheckout(move, checkout.path);
@@ -133,7 +132,7 @@ export interface CheckoutRequest extends Omit<LockRequest, 'name'> {
 /** Checkout of a branch. `busy` if the branch cannot be moved there. */
 type BranchCheckout =
   | { readonly kind: 'nowhere' }
-  | { readonly kind: 'at'; readonly path: string }
+  | { readonly kind: 'at'; readonly path: string; readonly tip: string | undefined }
   | { readonly kind: 'busy'; readonly path: string; readonly why: string; readonly hint: string };
 
 /**
@@ -145,7 +144,8 @@ export function checkoutOfBranch(request: CheckoutRequest): Promise<BranchChecko
 }
 
 async function find(repository: Repository, branch: string): Promise<BranchCheckout> {
-  const rebased = rebaseOf(repository, branch);
+  const worktrees = (await allWorktrees(repository)).filter(({ missing }) => !missing);
+  const rebased = await rebaseOf(repository, branch, worktrees);
   if (rebased !== undefined) {
     return {
       kind: 'busy',
@@ -154,71 +154,37 @@ async function find(repository: Repository, branch: string): Promise<BranchCheck
       hint: 'finish the rebase (git rebase --continue) or abort it (git rebase --abort), then land again',
     };
   }
-  const [first, second] = await pathsOn(repository, branch);
+  const [first, second] = worktrees.filter(worktree => worktree.branch === branch);
   if (first === undefined) return { kind: 'nowhere' };
-  if (second === undefined) return { kind: 'at', path: first };
+  if (second === undefined) return { kind: 'at', path: first.path, tip: first.commit };
   return {
     kind: 'busy',
-    path: second,
-    why: `${branch} is checked out twice: in ${first} and in ${second}`,
-    hint: `detach one of the checkouts: git -C ${shellWord(second)} switch --detach`,
+    path: second.path,
+    why: `${branch} is checked out twice: in ${first.path} and in ${second.path}`,
+    hint: `detach one of the checkouts: git -C ${shellWord(second.path)} switch --detach`,
   };
 }
 
-/** Returns the worktrees that have the branch checked out, without those whose folder was deleted. */
-const pathsOn = async (repository: Repository, branch: string): Promise<readonly string[]> =>
-  pathsInFiles(repository, branch) ?? askForPaths(repository, branch);
-
-/** Returns `undefined` if git's files do not contain the answer, for example because refs are stored in tables. */
-function pathsInFiles(repository: Repository, branch: string): readonly string[] | undefined {
-  const { commonDir } = repository;
-  const root = plainRootOf(commonDir);
-  if (root === undefined) return undefined;
-  const places = [{ path: root, gitDir: commonDir, missing: false }, ...worktreeEntries(repository)];
-  const heads = places
-    .filter(({ missing }) => !missing)
-    .map(place => ({ ...place, head: readHead(place.gitDir) }));
-  if (heads.some(({ head }) => head === undefined)) return undefined;
-  return heads.flatMap(({ path, head }) => (head?.kind === 'branch' && head.branch === branch ? path : []));
+/** Whether a worktree other than the one at `except` has the branch checked out. The caller must hold the lock `worktrees`. */
+export async function isCheckedOut(repository: Repository, branch: string, except: string): Promise<boolean> {
+  const worktrees = await allWorktrees(repository);
+  return worktrees.some(worktree => worktree.branch === branch && worktree.path !== except);
 }
 
-async function askForPaths({ git }: Repository, branch: string): Promise<readonly string[]> {
-  const output = await git.ok(['worktree', 'list', '--porcelain', '-z']);
-  return output.split('\0\0').flatMap(text => {
-    const fields = text.split('\0');
-    const path = fields.find(field => field.startsWith('worktree '))?.slice('worktree '.length);
-    return path !== undefined && fields.includes(`branch refs/heads/${branch}`) && existsSync(path)
-      ? path
-      : [];
-  });
-}
-
-/**
- * Whether a worktree has the branch checked out, not counting the worktree with the git folder `except`. Reads only files
- * if the repository stores refs in files. The caller must hold the lock `worktrees`.
- */
-export async function isCheckedOut(
-  repository: Repository,
+/** Finds the worktree that rebases a branch. HEAD is detached there, and the end of the rebase moves the branch. */
+async function rebaseOf(
+  { git }: Repository,
   branch: string,
-  except?: string,
-): Promise<boolean> {
-  const others = gitDirsOf(repository).filter(gitDir => gitDir !== except);
-  const heads = others.map(gitDir => readIfThere(join(gitDir, 'HEAD'))?.trim());
-  // Git writes this placeholder into HEAD if refs are stored in tables.
-  if (!heads.includes('ref: refs/heads/.invalid')) return heads.includes(`ref: refs/heads/${branch}`);
-  return (await pathsOn(repository, branch)).length > (except === undefined ? 0 : 1);
-}
-
-/** During a rebase HEAD is detached, so the branch looks free although the end of the rebase moves it. */
-function rebaseOf(repository: Repository, branch: string): string | undefined {
-  return gitDirsOf(repository).find(gitDir =>
-    ['rebase-merge', 'rebase-apply'].some(
-      kind => readIfThere(join(gitDir, kind, 'head-name'))?.trim() === `refs/heads/${branch}`,
-    ),
-  );
-}
-
-function gitDirsOf({ commonDir }: Repository): readonly string[] {
-  const linked = join(commonDir, 'worktrees');
-  return [commonDir, ...namesIn(linked).map(name => join(linked, name))];
+  worktrees: readonly WorktreeEntry[],
+): Promise<string | undefined> {
+  for (const { path, commit, branch: current, label } of worktrees) {
+    if (commit === undefined || current !== undefined || label?.kind === 'landing') continue;
+    const inside = git.with({ cwd: path });
+    const { code, stdout } = await inside.run(['rev-parse', '--path-format=absolute', '--git-dir']);
+    const names = ['rebase-merge', 'rebase-apply'].map(state =>
+      code === 0 ? readIfThere(join(withoutNewline(stdout), state, 'head-name'))?.trim() : undefined,
+    );
+    if (names.includes(`refs/heads/${branch}`)) return path;
+  }
+  return undefined;
 }

@@ -4,17 +4,16 @@ import { join } from 'node:path';
 import { RepriseError } from '../../core/index.ts';
 import { type CommitText, parseCommit } from '../commits.ts';
 import { type ResolutionProgress, readMark } from '../conflict/progress.ts';
-import { withScratchIndex } from '../fast/stage.ts';
 import type { Git } from '../git.ts';
 import { lockFolder } from '../lock.ts';
 import { readLock } from '../lock-file.ts';
-import type { HeadFile } from '../refs.ts';
 import type { Repository } from '../repository.ts';
+import { withScratchIndex } from '../scratch-index.ts';
 import { branchRecords } from '../workspace/branch-records.ts';
-import { gitInside, worktreeEntries } from '../workspace/entries.ts';
+import { gitInside, worktreeEntries, worktreeStateAt } from '../workspace/entries.ts';
 import { isSetUp } from '../workspace/save.ts';
 import type { Objects, TreeEntry } from './objects.ts';
-import { Model, type ModelWorktree } from './repository.ts';
+import { Model, type ModelHead, type ModelWorktree } from './repository.ts';
 
 /**
  * Loads the current state of a repository: its refs with their history, the files of their tips, and its worktrees with
@@ -39,20 +38,24 @@ async function refsOf(git: Git): Promise<readonly (readonly [string, string])[]>
 
 async function worktreesOf(repository: Repository): Promise<readonly ModelWorktree[]> {
   const { root } = repository;
-  const made = worktreeEntries(repository).filter(({ ready, missing }) => ready && !missing);
-  return Promise.all([
-    ...(root === undefined ? [] : [worktreeAt(repository.git.with({ cwd: root }), root)]),
-    ...made.map(async ({ path, gitDir, label }): Promise<ModelWorktree> => {
+  const entries = await worktreeEntries(repository);
+  const worktrees = await Promise.all([
+    root === undefined ? undefined : worktreeAt(repository.git.with({ cwd: root }), root),
+    ...entries.map(async ({ path }): Promise<ModelWorktree | undefined> => {
+      const state = await worktreeStateAt(repository, path);
+      if (state.kind !== 'finished') return undefined;
+      const { gitDir, label } = state;
       const worktree = await worktreeAt(gitInside(repository, path), path);
       const mark = readMark<ResolutionProgress>(gitDir);
       return {
         ...worktree,
-        isSetUp: isSetUp(path),
+        isSetUp: isSetUp(gitDir),
         ...(mark ? { mark } : {}),
-        ...(label?.branch === undefined ? {} : { label: { branch: label.branch, base: label.base } }),
+        ...(label.branch === undefined ? {} : { label: { branch: label.branch, base: label.base } }),
       };
     }),
   ]);
+  return worktrees.filter(worktree => worktree !== undefined);
 }
 
 async function worktreeAt(git: Git, path: string): Promise<ModelWorktree> {
@@ -64,7 +67,7 @@ async function worktreeAt(git: Git, path: string): Promise<ModelWorktree> {
   return { path, head, files, staged, isSetUp: false };
 }
 
-async function headOf(git: Git): Promise<HeadFile> {
+async function headOf(git: Git): Promise<ModelHead> {
   const { code, stdout } = await git.run(['symbolic-ref', '--quiet', '--short', 'HEAD']);
   if (code === 0) return { kind: 'branch', branch: stdout.trim() };
   return { kind: 'commit', commit: await git.line(['rev-parse', 'HEAD']) };

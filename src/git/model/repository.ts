@@ -1,17 +1,22 @@
 import type { Owner } from '../../store/index.ts';
 import type { ProgressMark, ResolutionProgress } from '../conflict/progress.ts';
-import type { Branches, HeadFile } from '../refs.ts';
+import type { Branches } from '../refs.ts';
 import type { BranchRecord } from '../workspace/branch-records.ts';
 import { History, TreeMerger } from './history.ts';
 import { Objects } from './objects.ts';
 import { Trees } from './trees.ts';
+
+/** HEAD of a worktree. */
+export type ModelHead =
+  | { readonly kind: 'branch'; readonly branch: string }
+  | { readonly kind: 'commit'; readonly commit: string };
 
 /** Worktree with its files. */
 export interface ModelWorktree {
   readonly path: string;
   /** Label of a workspace that Reprise made. Absent in the user's own checkout. */
   readonly label?: { readonly branch: string; readonly base: string } | undefined;
-  readonly head: HeadFile;
+  readonly head: ModelHead;
   /** Tree of all files, committed or not. */
   readonly files: string;
   /** Tree of the index. */

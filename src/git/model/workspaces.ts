@@ -29,7 +29,7 @@ export function createWorkspace(
   if (there) {
     if (!there.label)
       throw failed(
-        `${path} is there already, and is not a workspace that Reprise made`,
+        `${path} already exists, and is not a workspace that Reprise made`,
         'move it away, or remove it if nothing in it is needed',
       );
     if (there.label.branch !== branch)
@@ -78,7 +78,7 @@ export function resetWorkspace(
   const worktree = ownWorkspace(model, path);
   const { branch } = worktree.label;
   if (!model.objects.commitIfThere(commit))
-    throw failed(`${JSON.stringify(commit)} is no commit to bring ${path} back to`);
+    throw failed(`${JSON.stringify(commit)} is not a commit to reset ${path} to`);
   parkAll(model, worktree, { branch, target: commit });
   model.refs.set(branchRef(branch), commit);
   const files = model.treeOf(commit);
@@ -158,7 +158,7 @@ export function saveWork(model: Model, request: SaveRequest): EventOf<'workspace
 export function thereAt(model: Model, path: string): ModelWorktree {
   const worktree = model.worktrees.get(path);
   if (worktree) return worktree;
-  throw new RepriseError('WORKSPACE_FAILED', `the workspace ${path} was removed while the step was at work`, {
+  throw new RepriseError('WORKSPACE_FAILED', `the workspace ${path} was removed while the step was running`, {
     hint: 'what was committed in it is on its branch; find out what removed the folder, then resume the run',
   });
 }

@@ -1,49 +1,49 @@
 import { existsSync, mkdirSync, readdirSync } from 'node:fs';
-import { rm } from 'node:fs/promises';
 import { dirname, isAbsolute } from 'node:path';
 import { RepriseError } from '../../core/index.ts';
 import type { Owner } from '../../store/index.ts';
 import { lastLines } from '../git.ts';
 import { type LockRequest, withRepositoryLock } from '../lock.ts';
 import { branchPrefix, isBranchName } from '../names.ts';
-import { resolveBase } from '../refs.ts';
-import { type Repository, resolveCommit } from '../repository.ts';
+import { branchTip, resolveBase } from '../refs.ts';
+import type { Repository } from '../repository.ts';
 import { readBranchRecord, writeBranchRecord } from './branch-records.ts';
 import {
+  gitDirOf,
   markReady,
-  privateGitDir,
   realPath,
-  restoreLink,
-  type WorktreeEntry,
   type WorktreeLabel,
   worktreeAt,
   worktreeEntries,
+  worktreeStateAt,
 } from './entries.ts';
+import { otherRepository } from './commit.ts';
 import { copyIncluded } from './include-files.ts';
-import { addWorktree, worktreeAdd } from './worktree.ts';
+import { isSetUp } from './save.ts';
+import { addWorktree, discardWorktree } from './worktree.ts';
 
 export interface WorkspaceRequest {
   readonly repository: Repository;
   readonly owner: Owner;
-  /** Absolute; its parents are made. */
+  /** Absolute path. Parent folders are created. */
   readonly path: string;
-  /** The commit to begin from. A branch that exists is taken as it stands instead. */
+  /** Commit to start from. If the branch exists, the workspace starts from its tip instead. */
   readonly base: string;
   readonly branch: string;
   readonly run?: string | undefined;
   readonly step?: string | undefined;
   readonly worker?: number | undefined;
-  /** Patterns of ignored files to copy, beside those in `.worktreeinclude`. */
+  /** Patterns of ignored files to copy, in addition to those in `.worktreeinclude`. */
   readonly include?: readonly string[] | undefined;
   readonly signal?: AbortSignal | undefined;
   readonly onWait?: LockRequest['onWait'];
 }
 
-/** A folder of its own on a branch of its own. */
+/** A separate folder on a separate branch. */
 export interface Workspace {
   readonly path: string;
   readonly branch: string;
-  /** The commit that it began from. */
+  /** Commit that it started from. */
   readonly base: string;
   readonly run?: string | undefined;
   readonly step?: string | undefined;
@@ -52,16 +52,18 @@ export interface Workspace {
 
 export interface CreatedWorkspace {
   readonly workspace: Workspace;
-  /** `reused`: it was there, with whatever had been done in it. `remade`: an unfinished or lost one was made anew. */
+  /** How it was obtained. `reused`: it existed, with its work. `remade`: an unfinished or deleted one was made again. */
   readonly made: 'new' | 'reused' | 'remade';
-  /** Nobody else could make or remove a worktree meanwhile. */
+  /** Whether its setup has completed. */
+  readonly isSetUp: boolean;
+  /** Whether the lock was held throughout, so that no other process could add or remove a worktree. */
   readonly wasAlone: boolean;
 }
 
 /**
- * Makes a git worktree, or finds the one that an earlier call with the same path and branch made. One at a time per
- * repository, across processes. Commits on the branch are kept. The user's checkout is not touched. Throws
- * WORKSPACE_FAILED if the path or the branch is somebody else's, or the base is no commit.
+ * Makes a git worktree, or finds the one that an earlier call with the same path and branch made. Worktrees are made one at
+ * a time per repository, across processes. Commits on the branch are kept, and the user's checkout does not change. Throws
+ * WORKSPACE_FAILED if the path or the branch is in use for something else, or if the base is not a commit.
  */
 export async function createWorkspace(request: WorkspaceRequest): Promise<CreatedWorkspace> {
   const { path, branch, run, step, worker } = request;
@@ -75,64 +77,65 @@ export async function createWorkspace(request: WorkspaceRequest): Promise<Create
   });
 }
 
-/** The workspaces that Reprise made in this repository, by path; `missing` if the folder is gone. */
-export const listWorkspaces = (
-  repository: Repository,
-): readonly (Workspace & { readonly missing: boolean })[] =>
-  worktreeEntries(repository).flatMap(({ label, path, missing }) => {
+/** Lists the workspaces that Reprise made in this repository; `missing` if the folder was deleted. */
+export const listWorkspaces = async (
+  repository: Pick<Repository, 'git'>,
+): Promise<readonly (Workspace & { readonly missing: boolean })[]> =>
+  (await worktreeEntries(repository)).flatMap(({ label, path, missing }) => {
     if (label?.kind !== 'workspace' || label.branch === undefined) return [];
     const { kind: _, branch, ...rest } = label;
     return { path, branch, ...rest, missing };
   });
 
-async function makeOrFind(
-  request: WorkspaceRequest,
-  label: WorktreeLabel,
-): Promise<Omit<CreatedWorkspace, 'wasAlone'>> {
+type MadeWorkspace = Omit<CreatedWorkspace, 'wasAlone'>;
+
+async function makeOrFind(request: WorkspaceRequest, label: WorktreeLabel): Promise<MadeWorkspace> {
   const { repository, path, branch } = request;
   const { kind: _, ...rest } = label;
   const workspace = { ...rest, path: realPath(path), branch };
   let made: 'new' | 'remade' = 'new';
   if (existsSync(path) && readdirSync(path).length > 0) {
-    const entry = ownEntry(worktreeAt(repository, path), request);
-    if (entry.ready) {
-      restoreLink(repository, path);
-      return { workspace: { ...workspace, base: entry.label.base }, made: 'reused' };
+    const state = await worktreeStateAt(repository, path);
+    if (state.kind === 'finished') {
+      const { base } = ownLabel(state.label, request);
+      return { workspace: { ...workspace, base }, made: 'reused', isSetUp: isSetUp(state.gitDir) };
     }
-    await discardUnfinished(entry);
+    ownLabel((await worktreeAt(repository, path))?.label, request);
+    if (state.kind === 'foreign') throw otherRepository(path, ['.git']);
+    await discardWorktree(repository, path);
     made = 'remade';
   }
   mkdirSync(dirname(path), { recursive: true });
   let refusal = await tryToAdd(request, label);
   if (refusal !== undefined) {
-    const entry = worktreeAt(repository, path);
+    const entry = await worktreeAt(repository, path);
     if (entry === undefined) throw failed(`cannot make the workspace ${path}: ${refusal}`);
-    // Known to git, but without its folder.
-    await discardUnfinished(ownEntry(entry, request));
+    // Git knows the worktree, but its folder is gone.
+    ownLabel(entry.label, request);
+    await discardWorktree(repository, path);
     made = 'remade';
     refusal = await tryToAdd(request, label);
     if (refusal !== undefined) throw failed(`cannot make the workspace ${path}: ${refusal}`);
   }
   await finish(request, label);
-  return { workspace, made };
+  return { workspace, made, isSetUp: false };
 }
 
-/** What git said if it refused. */
-async function tryToAdd(
-  { repository, path, base, branch, run, signal }: WorkspaceRequest,
-  label: WorktreeLabel,
-): Promise<string | undefined> {
-  const { git } = repository;
-  const fresh = await addWorktree({ repository, path, label, commit: base, branch, hooks: 'run', signal });
+/** Returns the message of git if it refuses. */
+async function tryToAdd(request: WorkspaceRequest, label: WorktreeLabel): Promise<string | undefined> {
+  const { repository, base, branch, run } = request;
+  const add = (...checkOut: readonly string[]) =>
+    addWorktree({ ...request, label, checkOut, hooks: 'run' });
+  const fresh = await add(base, '--no-track', '-b', branch);
   const record = { branch, base, ...(run === undefined ? {} : { run }) };
   if (fresh.code === 0) {
     writeBranchRecord(repository, record);
     return undefined;
   }
-  if ((await resolveCommit(git, `refs/heads/${branch}`)) === undefined) return lastLines(fresh.stderr);
-  const again = await git.run([...worktreeAdd(label), '--', path, branch], { signal });
+  if ((await branchTip(repository, branch)) === undefined) return lastLines(fresh.stderr);
+  const again = await add(branch);
   if (again.code !== 0) return lastLines(again.stderr);
-  // A crash may have come between the branch and its record; nobody else makes branches with such names.
+  // A crash may have left the branch without its record. No other program makes branches with this prefix.
   if (branch.startsWith(branchPrefix) && !readBranchRecord(repository, branch)) {
     writeBranchRecord(repository, record);
   }
@@ -140,33 +143,24 @@ async function tryToAdd(
 }
 
 async function finish({ repository, path, include }: WorkspaceRequest, label: WorktreeLabel): Promise<void> {
-  const gitDir = privateGitDir(path);
+  const gitDir = await gitDirOf(repository, path);
   if (gitDir === undefined) throw failed(`git made no worktree at ${path}`);
   const { git, root } = repository;
   if (root !== undefined) await copyIncluded({ git, root, target: path, patterns: include });
   markReady(gitDir, label);
 }
 
-type OwnEntry = WorktreeEntry & { readonly label: WorktreeLabel };
-
-/** Throws WORKSPACE_FAILED unless Reprise made it, for the same branch. */
-function ownEntry(entry: WorktreeEntry | undefined, { path, branch }: WorkspaceRequest): OwnEntry {
-  if (entry?.label === undefined) {
-    throw failed(`${path} is there already, and is not a workspace that Reprise made`, {
+/** Throws WORKSPACE_FAILED unless Reprise made the worktree for the same branch. */
+function ownLabel(label: WorktreeLabel | undefined, { path, branch }: WorkspaceRequest): WorktreeLabel {
+  if (label === undefined) {
+    throw failed(`${path} already exists, and is not a workspace that Reprise made`, {
       hint: 'move it away, or remove it if nothing in it is needed',
     });
   }
-  if (entry.label.branch !== branch) {
-    throw failed(`${path} is the workspace of ${entry.label.branch ?? 'a landing'}, not of ${branch}`);
+  if (label.branch !== branch) {
+    throw failed(`${path} is the workspace of ${label.branch ?? 'a landing'}, not of ${branch}`);
   }
-  return { ...entry, label: entry.label };
-}
-
-/** For one that nobody has worked in, or whose folder is gone. Its branch stays. */
-export async function discardUnfinished({ path, gitDir, ready, missing }: WorktreeEntry): Promise<void> {
-  if (ready && !missing) throw failed(`${path} is a finished workspace`);
-  if (!ready) await rm(path, { recursive: true, force: true });
-  await rm(gitDir, { recursive: true, force: true });
+  return label;
 }
 
 const failed = (message: string, options: { hint?: string } = {}): RepriseError =>

@@ -1,109 +1,83 @@
 import { existsSync, realpathSync, statSync } from 'node:fs';
-import { basename, dirname, join, relative, resolve } from 'node:path';
+import { basename, dirname, join, relative } from 'node:path';
 import { namesIn, parseRecord, readIfThere, replaceFile } from '../files.ts';
 import type { Git } from '../git.ts';
 import { removeIfThere } from '../lock-file.ts';
-import type { Repository } from '../repository.ts';
+import { type Repository, withoutNewline } from '../repository.ts';
 
-/** What a worktree of Reprise says about itself. */
+/** Owner and purpose of a worktree that Reprise made. */
 export interface WorktreeLabel {
-  /** `landing`: a scratch folder that holds nothing of its own. */
+  /** Kind of worktree; `landing` is a scratch folder without work of its own. */
   readonly kind: 'workspace' | 'landing';
   readonly base: string;
-  /** Absent on a landing, which is on no branch. */
+  /** Branch of the workspace; absent for a landing, which is on no branch. */
   readonly branch?: string | undefined;
   readonly run?: string | undefined;
   readonly step?: string | undefined;
   readonly worker?: number | undefined;
 }
 
-/** A linked worktree as its private git folder describes it. */
+/** A worktree, as `git worktree list` describes it. */
 export interface WorktreeEntry {
   readonly path: string;
-  /** The private git folder. */
-  readonly gitDir: string;
-  /** `undefined`: not one that Reprise made. */
+  /** Commit that is checked out; `undefined` in a bare repository. */
+  readonly commit: string | undefined;
+  /** Branch that is checked out; `undefined` if HEAD is detached. */
+  readonly branch: string | undefined;
+  /** Label of Reprise; `undefined` if Reprise did not make the worktree. */
   readonly label: WorktreeLabel | undefined;
-  /** It was made to its end. Before that, nobody has worked in it. */
-  readonly ready: boolean;
-  /** Its folder is gone. */
+  /** Whether the folder was deleted. */
   readonly missing: boolean;
 }
 
-const readyFile = 'reprise.json';
-const reasonStart = 'reprise ';
-
-/**
- * Git writes the reason of a lock before anything else of a new worktree. So even one that was never finished says
- * whose it is, and `git worktree prune` leaves it alone.
- */
-export const lockReason = (label: WorktreeLabel): string => `${reasonStart}${JSON.stringify(label)}`;
-
-/** From now on it is one that may be thrown away: what is deleted halfway must not pass for a workspace. */
-export const unmarkReady = (gitDir: string): void => removeIfThere(join(gitDir, readyFile));
-
-export const markReady = (gitDir: string, label: WorktreeLabel): void =>
-  replaceFile(join(gitDir, readyFile), `${JSON.stringify(label)}\n`);
-
-/** All linked worktrees, also those whose folder is gone. Reads files only. */
-export function worktreeEntries({ commonDir }: Repository): readonly WorktreeEntry[] {
-  const folder = join(commonDir, 'worktrees');
-  return namesIn(folder).flatMap(name => readEntry(join(folder, name)) ?? []);
+/** Lists all worktrees, the main one first. To be called with the lock `worktrees`: git fails if it meets a half-made one. */
+export async function allWorktrees({ git }: Pick<Repository, 'git'>): Promise<readonly WorktreeEntry[]> {
+  const output = await git.ok(['worktree', 'list', '--porcelain', '-z']);
+  return output
+    .split('\0\0')
+    .filter(record => record !== '')
+    .map(toEntry);
 }
 
-/** Private folders of worktrees that were killed before they had a place. */
-export function unbornEntries({ commonDir }: Repository): readonly string[] {
-  const folder = join(commonDir, 'worktrees');
-  return namesIn(folder)
-    .map(name => join(folder, name))
-    .filter(gitDir => !existsSync(join(gitDir, 'gitdir')) && labelOf(gitDir) !== undefined);
-}
+/** Lists linked worktrees, including those whose folder was deleted. To be called with the lock `worktrees`. */
+export const worktreeEntries = async (
+  repository: Pick<Repository, 'git'>,
+): Promise<readonly WorktreeEntry[]> => (await allWorktrees(repository)).slice(1);
 
-/** Asks the folder itself first; only where that is gone, all worktrees have to be looked through. */
-export function worktreeAt(repository: Repository, path: string): WorktreeEntry | undefined {
+/** Finds the linked worktree at a path. To be called with the lock `worktrees`. */
+export async function worktreeAt(
+  repository: Pick<Repository, 'git'>,
+  path: string,
+): Promise<WorktreeEntry | undefined> {
   const place = realPath(path);
-  const gitDir = privateGitDir(place);
-  const named = gitDir === undefined ? undefined : readEntry(gitDir);
-  const isOurs = named?.path === place && dirname(named.gitDir) === join(repository.commonDir, 'worktrees');
-  return isOurs ? named : worktreeEntries(repository).find(entry => entry.path === place);
+  return (await worktreeEntries(repository)).find(entry => entry.path === place);
 }
 
-/** The path without symbolic links, as far as it exists: this is how git keeps it. */
-export function realPath(path: string): string {
-  try {
-    return realpathSync(path);
-  } catch {
-    const parent = dirname(path);
-    return parent === path ? path : join(realPath(parent), basename(path));
-  }
-}
-
-/** The private git folder of a worktree that was just made. */
-export function privateGitDir(path: string): string | undefined {
-  const link = /^gitdir: (.*)\n?$/s.exec(readIfThere(join(path, '.git')) ?? '')?.[1];
-  return link === undefined ? undefined : resolve(path, link.replace(/\n$/, ''));
-}
-
-function readEntry(gitDir: string): WorktreeEntry | undefined {
-  const link = readIfThere(join(gitDir, 'gitdir'))?.replace(/\n$/, '');
-  if (link === undefined || link === '') return undefined;
-  const dotGit = resolve(gitDir, link);
+function toEntry(record: string): WorktreeEntry {
+  const fields = record.split('\0');
+  const valueOf = (name: string) =>
+    fields.find(field => field.startsWith(`${name} `))?.slice(name.length + 1);
+  const path = valueOf('worktree') ?? '';
+  const reason = valueOf('locked');
   return {
-    path: dirname(dotGit),
-    gitDir,
-    label: labelOf(gitDir),
-    ready: existsSync(join(gitDir, readyFile)),
-    missing: !existsSync(dirname(dotGit)),
+    path,
+    commit: valueOf('HEAD'),
+    branch: valueOf('branch')?.replace(/^refs\/heads\//, ''),
+    label: reason === undefined ? undefined : labelIn(reason),
+    missing: !existsSync(path),
   };
 }
 
-function labelOf(gitDir: string): WorktreeLabel | undefined {
-  const reason = readIfThere(join(gitDir, 'locked'));
-  return (
-    toLabel(readIfThere(join(gitDir, readyFile))) ??
-    (reason?.startsWith(reasonStart) ? toLabel(reason.slice(reasonStart.length)) : undefined)
-  );
-}
+const reasonStart = 'reprise ';
+
+/**
+ * Label of a worktree as the reason of its lock. Git writes the reason before any other file of a new worktree, so even
+ * an unfinished one has its label, and `git worktree prune` keeps it.
+ */
+export const lockReason = (label: WorktreeLabel): string => `${reasonStart}${JSON.stringify(label)}`;
+
+export const labelIn = (reason: string): WorktreeLabel | undefined =>
+  reason.startsWith(reasonStart) ? toLabel(reason.slice(reasonStart.length)) : undefined;
 
 function toLabel(text: string | undefined): WorktreeLabel | undefined {
   const { kind, base, branch, run, step, worker } = parseRecord(text) ?? {};
@@ -118,52 +92,113 @@ function toLabel(text: string | undefined): WorktreeLabel | undefined {
   };
 }
 
+/** Resolves symbolic links as far as the path exists, which is the form that git stores. */
+export function realPath(path: string): string {
+  try {
+    return realpathSync(path);
+  } catch {
+    const parent = dirname(path);
+    return parent === path ? path : join(realPath(parent), basename(path));
+  }
+}
+
 /**
- * Git in a workspace, bound to its private git folder. An agent may have removed the `.git` of its folder, or begun a
- * repository of its own there; git would then find the checkout of the user further up, and change that.
+ * Git in a worktree, without searching for a repository. If an agent deletes the `.git` file of its workspace, a search
+ * would find the user's checkout further up, and change it.
  */
-export function gitInside(repository: Repository, path: string): Git {
-  const entry = worktreeAt(repository, path);
-  const env = entry
-    ? { GIT_DIR: entry.gitDir, GIT_WORK_TREE: entry.path }
-    : { GIT_CEILING_DIRECTORIES: dirname(path) };
-  return repository.git.with({ cwd: path, env });
+export function gitInside({ git }: Pick<Repository, 'git'>, path: string): Git {
+  const top = realPath(path);
+  return git.with({ cwd: path, env: { GIT_DIR: join(top, '.git'), GIT_WORK_TREE: top } });
 }
 
-/** Leads whoever works in a workspace to its branch again, if the `.git` that does so was removed. */
-export function restoreLink(repository: Repository, path: string): void {
-  const link = join(path, '.git');
-  if (!existsSync(path) || existsSync(link)) return;
-  const entry = worktreeAt(repository, path);
-  if (entry) replaceFile(link, `gitdir: ${entry.gitDir}\n`);
+/** Git folder of a worktree, and the hash function of its object ids. */
+export interface WorktreeGit {
+  readonly gitDir: string;
+  readonly objectFormat: string;
 }
 
-/** `.git/` if the folder has become a repository of its own, whose commits are nowhere else. */
+/**
+ * Asks git about a worktree of the repository, and restores its `.git` file if it was deleted. `undefined` if the folder
+ * belongs to another repository, for example because an agent ran `git init` in it, or to none.
+ */
+export async function worktreeGitOf(repository: Repository, path: string): Promise<WorktreeGit | undefined> {
+  if (!existsSync(path)) return undefined;
+  const inside = gitInside(repository, path);
+  const ask = () => inside.run(['rev-parse', '--show-object-format', '--path-format=absolute', '--git-dir']);
+  let answer = await ask();
+  if (answer.code !== 0 && ownRepository(path).length === 0) {
+    await repository.git.run(['worktree', 'repair'], { hooks: 'skip' });
+    answer = await ask();
+  }
+  if (answer.code !== 0) return undefined;
+  const [objectFormat = '', ...rest] = withoutNewline(answer.stdout).split('\n');
+  const gitDir = rest.join('\n');
+  const commonDir = realPath(repository.commonDir);
+  const isOurs = gitDir === commonDir || dirname(gitDir) === join(commonDir, 'worktrees');
+  return isOurs ? { gitDir, objectFormat } : undefined;
+}
+
+/** Returns the private git folder of a linked worktree of the repository. */
+export async function gitDirOf(repository: Repository, path: string): Promise<string | undefined> {
+  const gitDir = (await worktreeGitOf(repository, path))?.gitDir;
+  return gitDir === realPath(repository.commonDir) ? undefined : gitDir;
+}
+
+/** State of the folder of a worktree that Reprise made. */
+export type WorktreeState =
+  | { readonly kind: 'finished'; readonly gitDir: string; readonly label: WorktreeLabel }
+  /** The folder is gone, or a crash came before anything could be done in it. */
+  | { readonly kind: 'unfinished' }
+  /** The folder has contents, but belongs to another repository. */
+  | { readonly kind: 'foreign' };
+
+const readyFile = 'reprise.json';
+
+/** Inspects the folder of a worktree that Reprise made. Needs no lock. */
+export async function worktreeStateAt(repository: Repository, path: string): Promise<WorktreeState> {
+  if (!existsSync(path)) return { kind: 'unfinished' };
+  const gitDir = await gitDirOf(repository, path);
+  if (gitDir === undefined) {
+    const isEmpty = namesIn(path).every(name => name === '.git') && ownRepository(path).length === 0;
+    return { kind: isEmpty ? 'unfinished' : 'foreign' };
+  }
+  const label = toLabel(readIfThere(join(gitDir, readyFile)));
+  return label === undefined ? { kind: 'unfinished' } : { kind: 'finished', gitDir, label };
+}
+
+/** Marks a worktree as created completely. Before that, no work has been done in it. */
+export const markReady = (gitDir: string, label: WorktreeLabel): void =>
+  replaceFile(join(gitDir, readyFile), `${JSON.stringify(label)}\n`);
+
+/** Marks a worktree as disposable before its deletion, so that a half-deleted one is not taken for a workspace. */
+export const unmarkReady = (gitDir: string): void => removeIfThere(join(gitDir, readyFile));
+
+/** `.git/` if the folder has become a separate repository, whose commits exist nowhere else. */
 export function ownRepository(path: string): readonly string[] {
   const isFolder = statSync(join(path, '.git'), { throwIfNoEntry: false })?.isDirectory() ?? false;
   return isFolder ? ['.git/'] : [];
 }
 
 /**
- * Submodules that were cloned into a worktree have their git folder inside of its own, and are gone with it. Gives the
- * names of those with commits that no remote branch has.
+ * Returns the names of submodules with commits that no remote branch has. A submodule cloned into a worktree keeps its git
+ * folder inside that of the worktree, and is deleted with it.
  */
 export async function submodulesWithOwnCommits(git: Git, gitDir: string): Promise<readonly string[]> {
   const top = join(gitDir, 'modules');
   const own: string[] = [];
   for (const module of gitDirsBelow(top)) {
-    const inside = git.with({ cwd: module, env: { GIT_DIR: module } });
+    const inside = git.with({ cwd: module, env: { GIT_DIR: module, GIT_WORK_TREE: undefined } });
     const { code, stdout } = await inside.run([
       ...['rev-list', '--count', '--all', 'HEAD'],
       ...['--not', '--remotes'],
     ]);
-    // One that cannot be asked is taken for one that has some.
+    // A submodule that git cannot read counts as one with commits.
     if (code !== 0 || Number(stdout) > 0) own.push(relative(top, module));
   }
   return own;
 }
 
-/** Names of submodules hold slashes, and submodules have submodules. */
+/** Finds git folders at any depth: names of submodules contain slashes, and submodules contain submodules. */
 function gitDirsBelow(folder: string): readonly string[] {
   return namesIn(folder).flatMap(name => {
     const path = join(folder, name);

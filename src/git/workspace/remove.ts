@@ -1,31 +1,28 @@
 import { existsSync } from 'node:fs';
-import { join } from 'node:path';
 import { RepriseError } from '../../core/index.ts';
 import type { Owner } from '../../store/index.ts';
-import { readIfThere } from '../files.ts';
 import type { Git } from '../git.ts';
-import { isCheckedOut } from '../landing/move-branch.ts';
 import { type LockRequest, withRepositoryLock } from '../lock.ts';
-import { branchTip, looseTip } from '../refs.ts';
-import { type Repository, resolveCommit } from '../repository.ts';
+import { branchTip } from '../refs.ts';
+import type { Repository } from '../repository.ts';
 import { type BranchRecord, forgetBranch, park, parkedBranch, readBranchRecord } from './branch-records.ts';
 import { worktreeStatus } from './commit.ts';
-import { discardUnfinished } from './create.ts';
 import {
+  allWorktrees,
   gitInside,
-  ownRepository,
   realPath,
   submodulesWithOwnCommits,
   unmarkReady,
   type WorktreeEntry,
-  worktreeAt,
+  worktreeStateAt,
 } from './entries.ts';
+import { discardWorktree } from './worktree.ts';
 
 interface RemoveRequest {
   readonly repository: Repository;
   readonly owner: Owner;
   readonly path: string;
-  /** Of the workspace, if it is known: whoever died while removing it may have left that alone. */
+  /** Branch of the workspace, if known: a process that died while it removed the workspace may have left the branch. */
   readonly branch?: string | undefined;
   readonly signal?: AbortSignal | undefined;
   readonly onWait?: LockRequest['onWait'];
@@ -34,12 +31,12 @@ interface RemoveRequest {
 export type Removal =
   | {
       readonly kind: 'removed';
-      /** `undefined` if there was no workspace and no branch was named, and so nothing to do. */
+      /** Outcome for the branch; `undefined` if there was no workspace and no branch was given. */
       readonly branch: BranchFate | undefined;
-      /** Commits that were on no branch at all are on this one now. */
+      /** Branch that was made for commits of a detached HEAD. */
       readonly parked: ParkedCommits | undefined;
     }
-  /** Nothing was touched. `commitAll` puts the files on the branch; submodules with commits of their own are among them. */
+  /** Nothing was removed. Files include submodules with commits that exist nowhere else. */
   | { readonly kind: 'uncommitted-changes'; readonly files: readonly string[] };
 
 export interface ParkedCommits {
@@ -49,9 +46,8 @@ export interface ParkedCommits {
 }
 
 /**
- * Removes a workspace and, if all its commits are elsewhere, its branch. Commits that are nowhere else stay on a branch,
- * which the result names. Refuses while there are uncommitted changes. Throws WORKSPACE_FAILED if Reprise did not make
- * what is at the path.
+ * Removes a workspace and, if all its commits exist elsewhere, its branch. Otherwise the commits stay on a branch that the
+ * result names. Refuses while there are uncommitted changes. Throws WORKSPACE_FAILED if Reprise did not make the workspace.
  */
 export function removeWorkspace(request: RemoveRequest): Promise<Removal> {
   return withRepositoryLock({ ...request, name: 'worktrees' }, ({ repository }) =>
@@ -59,7 +55,7 @@ export function removeWorkspace(request: RemoveRequest): Promise<Removal> {
   );
 }
 
-/** No command can run in a folder that is gone. */
+/** Runs git outside the folder that is deleted. */
 function standsOutside(repository: Repository, path: string): Repository {
   const { root, commonDir, git } = repository;
   const isInside = root !== undefined && `${root}/`.startsWith(`${realPath(path)}/`);
@@ -70,7 +66,9 @@ async function remove(
   repository: Repository,
   { path, branch }: Pick<RemoveRequest, 'path' | 'branch'>,
 ): Promise<Removal> {
-  const entry = worktreeAt(repository, path);
+  const worktrees = await allWorktrees(repository);
+  const place = realPath(path);
+  const entry = worktrees.slice(1).find(each => each.path === place);
   if (entry?.label === undefined) {
     if (entry === undefined && !existsSync(path)) {
       const fate = branch === undefined ? undefined : await tidyBranch(repository, branch);
@@ -78,62 +76,66 @@ async function remove(
     }
     throw new RepriseError('WORKSPACE_FAILED', `${path} is not a workspace that Reprise made`);
   }
-  return entry.ready && !entry.missing ? removeFinished(repository, entry) : removeEmpty(repository, entry);
+  const state = await worktreeStateAt(repository, entry.path);
+  switch (state.kind) {
+    case 'finished':
+      return removeFinished(repository, { worktrees, entry, gitDir: state.gitDir });
+    case 'unfinished':
+      return discard(repository, { worktrees, entry });
+    case 'foreign':
+      return { kind: 'uncommitted-changes', files: ['.git/'] };
+  }
 }
 
-async function removeFinished(repository: Repository, entry: WorktreeEntry): Promise<Removal> {
-  const branch = entry.label?.branch;
-  const [status, tidy] = await Promise.all([
-    worktreeStatus(gitInside(repository, entry.path)),
-    branch === undefined ? undefined : prepareToTidy(repository, branch, entry.gitDir),
+interface RemovedWorktree {
+  readonly worktrees: readonly WorktreeEntry[];
+  /** Worktree to remove. */
+  readonly entry: WorktreeEntry;
+}
+
+async function removeFinished(
+  repository: Repository,
+  { gitDir, ...removed }: RemovedWorktree & { readonly gitDir: string },
+): Promise<Removal> {
+  const [{ uncommitted }, submodules] = await Promise.all([
+    worktreeStatus(gitInside(repository, removed.entry.path)),
+    submodulesWithOwnCommits(repository.git, gitDir),
   ]);
-  const files = [
-    ...status.uncommitted,
-    ...(await submodulesWithOwnCommits(repository.git, entry.gitDir)),
-    ...ownRepository(entry.path),
-  ];
+  const files = [...uncommitted, ...submodules];
   if (files.length > 0) return { kind: 'uncommitted-changes', files };
-  const parked = await parkHead(repository, entry, status.detachedAt);
-  unmarkReady(entry.gitDir);
-  const [fate] = await Promise.all([tidy?.(), discardFinished(repository, entry)]);
+  return discard(repository, removed, () => unmarkReady(gitDir));
+}
+
+/** Removes a worktree without uncommitted changes, and its branch if all its commits exist elsewhere. */
+async function discard(
+  repository: Repository,
+  { worktrees, entry }: RemovedWorktree,
+  before?: () => void,
+): Promise<Removal> {
+  const parked = await parkHead(repository, entry);
+  const branch = entry.label?.branch;
+  const others = worktrees.filter(each => each !== entry);
+  const status = branch === undefined ? undefined : await branchStatus(repository, branch, { entry, others });
+  before?.();
+  const [fate] = await Promise.all([
+    branch === undefined || status === undefined ? undefined : tidy(repository, branch, { ...status, others }),
+    discardWorktree(repository, entry.path),
+  ]);
   return { kind: 'removed', branch: fate, parked };
 }
 
-/** Git deletes many files with less effort than Node does. What it could not delete is tried again. */
-async function discardFinished({ git }: Repository, entry: WorktreeEntry): Promise<void> {
-  await git.run(['worktree', 'remove', '--force', '--force', '--', entry.path], { hooks: 'skip' });
-  if (existsSync(entry.path) || existsSync(entry.gitDir)) await discardUnfinished({ ...entry, ready: false });
-}
-
-/** Nobody has worked in it, or its folder is gone; then its git folder still knows where HEAD was. */
-async function removeEmpty(repository: Repository, entry: WorktreeEntry): Promise<Removal> {
-  const own = repository.git.with({ env: { GIT_DIR: entry.gitDir } });
-  const { code } = await own.run(['symbolic-ref', '--quiet', 'HEAD']);
-  const detachedAt = code === 0 ? undefined : await resolveCommit(own, 'HEAD');
-  const parked = await parkHead(repository, entry, detachedAt);
-  await discardUnfinished(entry);
-  const branch = entry.label?.branch;
-  return {
-    kind: 'removed',
-    branch: branch === undefined ? undefined : await tidyBranch(repository, branch),
-    parked,
-  };
-}
-
-/** An agent may have left the branch and committed on a HEAD that nothing else points to. */
-async function parkHead(
-  { git }: Repository,
-  { path, label }: WorktreeEntry,
-  commit: string | undefined,
-): Promise<ParkedCommits | undefined> {
-  const commits = commit === undefined ? 0 : await commitsNowhereElse(git, commit);
-  if (commit === undefined || commits === 0) return undefined;
+/** Parks commits of a detached HEAD that no branch has. */
+async function parkHead({ git }: Repository, entry: WorktreeEntry): Promise<ParkedCommits | undefined> {
+  const { path, label, commit, branch: current } = entry;
+  if (commit === undefined || current !== undefined) return undefined;
+  const commits = await commitsNowhereElse(git, commit);
+  if (commits === 0) return undefined;
   const branch = parkedBranch(label?.branch ?? path, commit);
   await park(git, `refs/heads/${branch}`, commit);
   return { branch, commit, commits };
 }
 
-/** How many commits of a tip no other branch, tag or remote branch has. `besides`: a branch that does not count. */
+/** Counts the commits of a tip that no branch, tag or remote branch has, apart from the branch `besides`. */
 export async function commitsNowhereElse(git: Git, tip: string, besides?: string): Promise<number> {
   const exclude = besides === undefined ? [] : [`--exclude=${besides}`];
   const count = await git.line([
@@ -149,14 +151,14 @@ export async function commitsNowhereElse(git: Git, tip: string, besides?: string
   return Number(count);
 }
 
-/** Like `commitsNowhereElse` for a branch of Reprise, but what was landed, and so became other commits, does not count. */
+/** Like `commitsNowhereElse` for a branch of Reprise, but commits that landed as other commits do not count. */
 export async function unlandedCommits(git: Git, tip: string, record: BranchRecord): Promise<number> {
   const count = await commitsNowhereElse(git, tip, record.branch);
   if (count === 0 || record.landed?.tip !== tip) return count;
   return (await commitsNowhereElse(git, record.landed.commit, record.branch)) === 0 ? 0 : count;
 }
 
-/** What became of a branch. */
+/** Outcome of the attempt to delete a branch. */
 export type BranchFate =
   | { readonly kind: 'deleted'; readonly branch: string; readonly tip: string }
   | {
@@ -170,62 +172,61 @@ export type BranchFate =
 
 export type KeptBecause = 'not made by Reprise' | 'unlanded commits' | 'checked out' | 'it moved';
 
-/** How a branch stands, before anything is done about it. */
 interface BranchStatus {
   readonly tip: string | undefined;
+  /** Number of commits that exist nowhere else. */
   readonly commits: number;
 }
 
-async function lookAt(repository: Repository, branch: string): Promise<BranchStatus> {
+interface KnownWorktrees {
+  /** Worktree that is being removed. */
+  readonly entry?: WorktreeEntry;
+  readonly others: readonly WorktreeEntry[];
+}
+
+async function branchStatus(
+  repository: Repository,
+  branch: string,
+  { entry, others }: KnownWorktrees,
+): Promise<BranchStatus> {
   const { git } = repository;
-  const tip = await branchTip(repository, branch);
+  const tip = entry?.branch === branch ? entry.commit : await branchTip(repository, branch);
   if (tip === undefined) return { tip, commits: 0 };
-  if (isTipOfMain(repository, { tip, branch })) return { tip, commits: 0 };
+  // Most workspaces without commits are at the tip of another branch that is checked out: no need to ask git.
+  const isElsewhere = others.some(
+    other => other.commit === tip && other.branch !== undefined && other.branch !== branch,
+  );
+  if (isElsewhere) return { tip, commits: 0 };
   const record = readBranchRecord(repository, branch);
   const commits = await (record ? unlandedCommits(git, tip, record) : commitsNowhereElse(git, tip, branch));
   return { tip, commits };
 }
 
 /**
- * Whether the first checkout is on another branch with the same tip: so it is with most workspaces in which nothing was
- * committed, and asking files spares a process. `false` may also mean that files do not tell.
- */
-function isTipOfMain(repository: Repository, { tip, branch }: { tip: string; branch: string }): boolean {
-  const head = readIfThere(join(repository.commonDir, 'HEAD'))?.trim() ?? '';
-  const current = /^ref: refs\/heads\/(.+)$/.exec(head)?.[1];
-  return current !== undefined && current !== branch && looseTip(repository.commonDir, current) === tip;
-}
-
-/**
- * Deletes a branch that Reprise made, if all its commits are elsewhere. To be called with the lock `worktrees`: two
+ * Deletes a branch that Reprise made, if all its commits exist elsewhere. To be called with the lock `worktrees`: two
  * branches with the same commits, each deleted because of the other, would lose them.
  */
-export const tidyBranch = async (repository: Repository, branch: string): Promise<BranchFate> =>
-  (await prepareToTidy(repository, branch))();
+export async function tidyBranch(repository: Repository, branch: string): Promise<BranchFate> {
+  const others = await allWorktrees(repository);
+  return tidy(repository, branch, { ...(await branchStatus(repository, branch, { others })), others });
+}
 
-/**
- * The same in two parts, so that the first can be done while something else is looked at. `leaving` is the git folder of
- * a worktree that is being removed, and so does not need the branch any more.
- */
-async function prepareToTidy(
+async function tidy(
   repository: Repository,
   branch: string,
-  leaving?: string,
-): Promise<() => Promise<BranchFate>> {
-  const { tip, commits } = await lookAt(repository, branch);
-  return async () => {
-    if (tip === undefined) {
-      forgetBranch(repository, branch);
-      return { kind: 'gone', branch };
-    }
-    const kept = (why: KeptBecause): BranchFate => ({ kind: 'kept', branch, tip, commits, why });
-    if (readBranchRecord(repository, branch) === undefined) return kept('not made by Reprise');
-    if (commits > 0) return kept('unlanded commits');
-    if (await isCheckedOut(repository, branch, leaving)) return kept('checked out');
-    const args = ['update-ref', '--no-deref', '-d', `refs/heads/${branch}`, tip];
-    // Refused if the branch is not where it was: it has commits then that nobody has looked at.
-    if ((await repository.git.run(args, { hooks: 'skip' })).code !== 0) return kept('it moved');
+  { tip, commits, others }: BranchStatus & { readonly others: readonly WorktreeEntry[] },
+): Promise<BranchFate> {
+  if (tip === undefined) {
     forgetBranch(repository, branch);
-    return { kind: 'deleted', branch, tip };
-  };
+    return { kind: 'gone', branch };
+  }
+  const kept = (why: KeptBecause): BranchFate => ({ kind: 'kept', branch, tip, commits, why });
+  if (readBranchRecord(repository, branch) === undefined) return kept('not made by Reprise');
+  if (commits > 0) return kept('unlanded commits');
+  if (others.some(other => other.branch === branch)) return kept('checked out');
+  const args = ['update-ref', '--no-deref', '-d', `refs/heads/${branch}`, tip];
+  // Git refuses if the branch has moved, and then it has commits that were not counted.
+  if ((await repository.git.run(args, { hooks: 'skip' })).code !== 0) return kept('it moved');
+  forgetBranch(repository, branch);
+  return { kind: 'deleted', branch, tip };
 }

@@ -105,7 +105,7 @@ describe('bringing a workspace back to a commit', () => {
     const repository = await lab.open();
     const request = { repository, owner: lab.owner, path: lab.root, commit: 'main' };
     await expect(resetWorkspace(request)).rejects.toThrow('is not a workspace that Reprise made');
-    await expect(reset('--hard')).rejects.toThrow('"--hard" is no commit to bring');
+    await expect(reset('--hard')).rejects.toThrow('"--hard" is not a commit to reset');
     lab.gitAt(path, 'init', '--quiet', 'inner');
     lab.write('inner/x.txt', 'x\n', path);
     const commit = lab.commit(lab.root, 'main.txt', 'x\n');

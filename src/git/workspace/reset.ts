@@ -2,36 +2,37 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { RepriseError } from '../../core/index.ts';
 import type { Owner } from '../../store/index.ts';
-import { withScratchIndex } from '../fast/stage.ts';
 import type { Git } from '../git.ts';
 import { type LockRequest, withRepositoryLock } from '../lock.ts';
 import { removeIfThere } from '../lock-file.ts';
+import { branchTip } from '../refs.ts';
 import { type Repository, resolveCommit } from '../repository.ts';
+import { withScratchIndex } from '../scratch-index.ts';
 import { type ParkedRef, park, parkedRef } from './branch-records.ts';
 import { refuseEmbedded, worktreeStatus } from './commit.ts';
-import { gitInside, restoreLink, submodulesWithOwnCommits, worktreeAt } from './entries.ts';
+import { gitInside, submodulesWithOwnCommits, worktreeStateAt } from './entries.ts';
 import { commitsNowhereElse } from './remove.ts';
 
 export interface ResetRequest {
   readonly repository: Repository;
   readonly owner: Owner;
-  /** Of a workspace that nobody works in. */
+  /** Path of a workspace in which no process works. */
   readonly path: string;
-  /** What it is brought back to. */
+  /** Commit that the workspace is reset to. */
   readonly commit: string;
   readonly signal?: AbortSignal | undefined;
   readonly onWait?: LockRequest['onWait'];
 }
 
 export interface ResetDone {
-  /** What would have been lost: commits of the branch, of a HEAD on no branch, and what was not committed. */
+  /** Refs for what would have been lost: commits of the branch and of a detached HEAD, and uncommitted changes. */
   readonly parked: readonly ParkedRef[];
 }
 
 /**
- * Brings a workspace back to a commit, on its branch and without what was not committed; ignored files stay. Everything
- * that is nowhere else is parked first. Throws WORKSPACE_FAILED, having changed nothing, if Reprise did not make it, or
- * if another repository is inside.
+ * Resets a workspace to a commit, on its branch and without uncommitted changes; ignored files stay. Everything that exists
+ * nowhere else is parked first. Throws WORKSPACE_FAILED, with nothing changed, if Reprise did not make the workspace, or if
+ * it contains another repository.
  */
 export function resetWorkspace(request: ResetRequest): Promise<ResetDone> {
   return withRepositoryLock({ ...request, name: 'worktrees' }, ({ repository }) =>
@@ -40,12 +41,11 @@ export function resetWorkspace(request: ResetRequest): Promise<ResetDone> {
 }
 
 async function reset({ repository, path, commit, signal }: ResetRequest): Promise<ResetDone> {
-  const { gitDir, branch } = ownWorkspace(repository, path);
-  restoreLink(repository, path);
+  const { gitDir, branch } = await ownWorkspace(repository, path);
   const git = gitInside(repository, path);
   const target = await resolveCommit(git, commit);
-  if (target === undefined) throw failed(`${JSON.stringify(commit)} is no commit to bring ${path} back to`);
-  // Left by a git command that was killed; nobody else is here.
+  if (target === undefined) throw failed(`${JSON.stringify(commit)} is not a commit to reset ${path} to`);
+  // A git command that was killed may have left it; no process works here.
   removeIfThere(join(gitDir, 'index.lock'));
   await refuseEmbedded(git);
   await refuseOwnSubmodules(git, { path, gitDir });
@@ -61,14 +61,17 @@ async function reset({ repository, path, commit, signal }: ResetRequest): Promis
   return { parked };
 }
 
-/** Throws WORKSPACE_FAILED unless Reprise made it, and to its end. */
-export function ownWorkspace(repository: Repository, path: string): { gitDir: string; branch: string } {
-  const entry = worktreeAt(repository, path);
-  const branch = entry?.label?.branch;
-  if (entry === undefined || branch === undefined || !entry.ready || entry.missing) {
+/** Returns git folder and branch of a finished workspace. Throws WORKSPACE_FAILED unless Reprise made it. */
+export async function ownWorkspace(
+  repository: Repository,
+  path: string,
+): Promise<{ readonly gitDir: string; readonly branch: string }> {
+  const state = await worktreeStateAt(repository, path);
+  const branch = state.kind === 'finished' ? state.label.branch : undefined;
+  if (state.kind !== 'finished' || branch === undefined) {
     throw failed(`${path} is not a workspace that Reprise made`, 'make it first');
   }
-  return { gitDir: entry.gitDir, branch };
+  return { gitDir: state.gitDir, branch };
 }
 
 async function refuseOwnSubmodules(git: Git, { path, gitDir }: { path: string; gitDir: string }) {
@@ -80,18 +83,18 @@ async function refuseOwnSubmodules(git: Git, { path, gitDir }: { path: string; g
   );
 }
 
-/** Parks what would be lost if the workspace were at the target. To be called with the lock `worktrees`. */
+/** Parks what a reset to the target would lose. To be called with the lock `worktrees`. */
 export async function parkAll(
   git: Git,
   { branch, target }: { branch: string; target: string },
 ): Promise<readonly ParkedRef[]> {
   const status = await worktreeStatus(git);
-  const head = await resolveCommit(git, 'HEAD');
-  const tip = await resolveCommit(git, `refs/heads/${branch}`);
+  const { head } = status;
+  const tip = status.branch === branch ? head : await branchTip({ git }, branch);
   const leftOver =
     status.uncommitted.length > 0 && head !== undefined ? await snapshot(git, head) : undefined;
   const parked: ParkedRef[] = [];
-  // A snapshot is on top of HEAD and keeps it too; only a branch that HEAD has left needs a ref of its own.
+  // A snapshot is a child of HEAD and keeps it too. Only a branch that HEAD has left needs a separate ref.
   for (const commit of [leftOver ?? head, tip === head ? undefined : tip]) {
     if (commit === undefined) continue;
     const commits = await commitsLostBy(git, { commit, branch, target });
@@ -103,7 +106,7 @@ export async function parkAll(
   return parked;
 }
 
-/** The branch is about to be at the target: what that has is kept. */
+/** Counts the commits that are lost when the branch moves to the target. */
 async function commitsLostBy(
   git: Git,
   { commit, branch, target }: { commit: string; branch: string; target: string },
@@ -113,8 +116,8 @@ async function commitsLostBy(
 }
 
 /**
- * All that is not committed as a commit on top of HEAD, which neither HEAD nor the index notice. It has the date of HEAD:
- * the same work always gives the same commit.
+ * Stores uncommitted changes as a commit on top of HEAD, without changing HEAD or the index. The commit has the date of
+ * HEAD, so that the same work always gives the same commit.
  */
 const snapshot = (git: Git, head: string): Promise<string> =>
   withScratchIndex(git, async side => {

@@ -5,16 +5,17 @@ import { changeCounts, changesSince } from '../diff.ts';
 import type { Git } from '../git.ts';
 import { removeIfThere } from '../lock-file.ts';
 import { committer } from '../names.ts';
-import { type Repository, resolveCommit } from '../repository.ts';
-import { type CommitResult, commitAll, worktreeStatus } from './commit.ts';
-import { gitInside, privateGitDir, restoreLink, worktreeAt } from './entries.ts';
+import { branchTip } from '../refs.ts';
+import type { Repository } from '../repository.ts';
+import { type CommitResult, commitAll, otherRepository, worktreeStatus } from './commit.ts';
+import { gitDirOf, gitInside } from './entries.ts';
 
-/** A workspace that is there. */
+/** A workspace that exists. */
 export interface WorkFolder {
-  /** Absolute. */
+  /** Absolute path. */
   readonly path: string;
   readonly branch: string;
-  /** The commit that it began with. */
+  /** Commit that it started from. */
   readonly base: string;
 }
 
@@ -23,20 +24,18 @@ export interface SaveRequest extends WorkFolder {
   readonly at: Timestamp;
 }
 
-/** Commits all that was left uncommitted, and says what the workspace holds now. Throws WORKSPACE_FAILED, GIT_FAILED. */
+/** Commits all uncommitted changes and returns what the workspace contains. Throws WORKSPACE_FAILED or GIT_FAILED. */
 export async function saveWork(
   repository: Repository,
   { path, branch, base, message, at }: SaveRequest,
 ): Promise<EventOf<'workspace.saved'>['data']> {
   if (!existsSync(path)) throw workspaceMissing(path);
-  restoreLink(repository, path);
+  const gitDir = await gitDirOf(repository, path);
+  if (gitDir === undefined) throw otherRepository(path, ['.git']);
+  // A git command that was killed may have left it; no process works here any more.
+  removeIfThere(join(gitDir, 'index.lock'));
   const git = gitInside(repository, path);
-  // Left by a git command that was killed: all that worked here has ended.
-  const gitDir = privateGitDir(path);
-  if (gitDir !== undefined) removeIfThere(join(gitDir, 'index.lock'));
-  const entry = worktreeAt(repository, path);
-  const folders = entry && { gitDir: entry.gitDir, commonDir: repository.commonDir };
-  const committed = await commitAll({ git, folders, since: base, message, author: committer, at });
+  const committed = await commitAll({ git, since: base, message, author: committer, at });
   const { commit } = committed;
   if (committed.branch !== branch) await bringBranchAlong(git, branch);
   if (commit === base) return { commit, commits: 0, files: 0, insertions: 0, deletions: 0 };
@@ -47,24 +46,24 @@ export async function saveWork(
   return { commit, commits, ...changes };
 }
 
-/** Git need not be asked when all that is there is one commit on top of the base. */
+/** Counts the commits since the base. A single new commit on top of the base needs no process. */
 const countCommits = async (git: Git, base: string, committed: CommitResult): Promise<number> =>
   committed.kind === 'committed' && committed.parent === base
     ? 1
     : Number(await git.line(['rev-list', '--count', `${base}..HEAD`]));
 
 const workspaceMissing = (path: string): RepriseError =>
-  new RepriseError('WORKSPACE_FAILED', `the workspace ${path} was removed while the step was at work`, {
+  new RepriseError('WORKSPACE_FAILED', `the workspace ${path} was removed while the step was running`, {
     hint: 'what was committed in it is on its branch; find out what removed the folder, then resume the run',
   });
 
 /**
- * An agent may have gone to another branch, or to none. Its work is looked for on the branch of the workspace, which
- * can follow as long as nothing of its own is lost by it.
+ * Moves the branch of the workspace to HEAD, for an agent that has switched to another branch or detached HEAD. Throws
+ * WORKSPACE_FAILED if the branch would lose commits.
  */
 async function bringBranchAlong(git: Git, branch: string): Promise<void> {
   const ref = `refs/heads/${branch}`;
-  const tip = await resolveCommit(git, ref);
+  const tip = await branchTip({ git }, branch);
   const isBehind =
     tip === undefined || (await git.run(['merge-base', '--is-ancestor', tip, 'HEAD'])).code === 0;
   if (!isBehind) {
@@ -80,15 +79,16 @@ async function bringBranchAlong(git: Git, branch: string): Promise<void> {
   await git.ok(['symbolic-ref', 'HEAD', ref]);
 }
 
-/** What differs from the base, in commits or files; `ignoring` does not count. */
+/** Lists the paths that differ from the base, committed or not, except those in `ignoring`. */
 export async function changesIn(
   repository: Repository,
   { path, base, ignoring }: WorkFolder & { readonly ignoring: readonly string[] },
 ): Promise<readonly string[]> {
   if (!existsSync(path)) throw workspaceMissing(path);
+  if ((await gitDirOf(repository, path)) === undefined) throw otherRepository(path, ['.git']);
   const git = gitInside(repository, path);
-  const { uncommitted } = await worktreeStatus(git);
-  const committed = (await git.line(['rev-parse', 'HEAD'])) === base ? [] : await committedFiles(git, base);
+  const { uncommitted, head } = await worktreeStatus(git);
+  const committed = head === base ? [] : await committedFiles(git, base);
   const ignored = new Set(ignoring);
   return [...new Set([...committed, ...uncommitted])].filter(file => !ignored.has(file));
 }
@@ -98,18 +98,19 @@ const committedFiles = async (git: Git, base: string): Promise<readonly string[]
   return files.length > 0 ? files.map(({ path }) => path) : ['a commit without changes'];
 };
 
-/** In the private git folder of the workspace, so that it is gone when the workspace is. */
-const setupMark = (path: string): string | undefined => {
-  const gitDir = privateGitDir(path);
-  return gitDir === undefined ? undefined : join(gitDir, 'reprise-setup');
-};
+/** Mark in the private git folder of a workspace, which is deleted together with the workspace. */
+const setupMark = (gitDir: string): string => join(gitDir, 'reprise-setup');
 
-/** Whether the setup has been run in it to its end. */
-export const isSetUp = (path: string): boolean => existsSync(setupMark(path) ?? '');
+/** Whether the setup of a workspace has completed. */
+export const isSetUp = (gitDir: string): boolean => existsSync(setupMark(gitDir));
 
-export function markSetUp(path: string, done: boolean): void {
-  const mark = setupMark(path);
-  if (mark === undefined) return;
-  if (done) writeFileSync(mark, '');
-  else removeIfThere(mark);
+/** Records whether the setup of a workspace has completed. */
+export async function markSetUp(
+  repository: Repository,
+  { path, done }: { readonly path: string; readonly done: boolean },
+): Promise<void> {
+  const gitDir = await gitDirOf(repository, path);
+  if (gitDir === undefined) return;
+  if (done) writeFileSync(setupMark(gitDir), '');
+  else removeIfThere(setupMark(gitDir));
 }

@@ -11,7 +11,8 @@ export type WorkerEffects = ReturnType<typeof createWorkerEffects>;
 
 export function createWorkerEffects(environment: Environment, rules: WorkerRules) {
   const repository = openOnce(environment);
-  const branches = environment.branches ?? branchesOf(repository);
+  const { projectRoot: cwd, env } = environment;
+  const branches = environment.branches ?? branchesOf(repository, { cwd, env });
   const context = { environment, rules, repository, branches };
   return {
     ...taskEffects(context),

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import { type Dirent, existsSync, lstatSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { join, relative } from 'node:path';
-import { createGit, parseIndex, parseRecord, readHead, readIfThere, tipInFiles } from '../../../git/index.ts';
+import { type Git, parseRecord, readIfThere } from '../../../git/index.ts';
 import { branchRef, type Model } from '../../../git/model/index.ts';
-import { worktreeEntries } from '../../../git/workspace/index.ts';
+import { allWorktrees, gitDirOf } from '../../../git/workspace/index.ts';
 import type { EventStore } from '../../../store/index.ts';
 import { type Database, openDatabase } from '../../../store/sqlite/index.ts';
 import { isKeptApart, type SharedFact } from './check.ts';
@@ -12,62 +12,55 @@ type Facts = readonly (readonly [string, SharedFact])[];
 
 interface WorkspaceFolder {
   readonly path: string;
-  /** Private git folder of the worktree. */
-  readonly gitDir: string;
+  /** Private git folder of the worktree; `undefined` if its folder was deleted. */
+  readonly gitDir: string | undefined;
   /** Branch that is checked out. */
   readonly branch: string | undefined;
 }
 
-/** Reads the state of a repository and its workspaces, except objects, with the keys that stand for it. Runs no git. */
+/** Reads the state of a repository and its workspaces, except objects, with the keys that stand for it. */
 export class GitState {
   readonly #root: string;
   readonly #commonDir: string;
+  readonly #git: Git;
   /** Contents of files, cached until inode, size, times or mode change. */
   readonly #known = new Map<string, { readonly stamp: string; readonly value: string }>();
 
-  constructor(root: string) {
-    this.#root = root;
-    this.#commonDir = join(root, '.git');
+  /** The repository has the layout that `git init` makes. */
+  constructor(git: Git) {
+    this.#git = git;
+    this.#root = git.cwd;
+    this.#commonDir = join(git.cwd, '.git');
   }
 
-  facts(): Facts {
-    const workspaces = this.#workspaces();
-    const facts: (readonly [string, SharedFact])[] = [this.#head(), ...this.#packedRefs(workspaces)];
+  async facts(): Promise<Facts> {
+    const repository = { root: this.#root, commonDir: this.#commonDir, git: this.#git };
+    const [main, ...linked] = await allWorktrees(repository);
+    const workspaces = await Promise.all(
+      linked.map(async ({ path, branch }) => ({ path, branch, gitDir: await gitDirOf(repository, path) })),
+    );
+    const head = JSON.stringify([main?.branch, main?.commit]);
+    const facts: (readonly [string, SharedFact])[] = [
+      ['HEAD', { keys: ['ref:HEAD'], value: head }],
+      ...(await this.#refs(workspaces)),
+    ];
     for (const { path, gitDir } of workspaces)
-      facts.push([`the worktree ${this.#shown(path)}`, { keys: ['gitworktrees'], value: gitDir }]);
+      facts.push([`the worktree ${this.#shown(path)}`, { keys: ['gitworktrees'], value: String(gitDir) }]);
     const paths = workspaces.map(({ path }) => path);
     for (const path of [...paths, this.#root])
-      for (const file of filesBelow(path, paths)) facts.push(...this.#readingOf(file, workspaces));
+      for (const file of filesBelow(path, paths)) facts.push(...(await this.#readingOf(file, workspaces)));
     return facts;
   }
 
-  #workspaces(): readonly WorkspaceFolder[] {
-    const repository = { root: this.#root, commonDir: this.#commonDir, git: createGit({ cwd: this.#root }) };
-    return worktreeEntries(repository).map(({ path, gitDir }) => {
-      const head = existsSync(gitDir) ? readHead(gitDir) : undefined;
-      return { path, gitDir, branch: head?.kind === 'branch' ? head.branch : undefined };
-    });
-  }
-
-  /** Branch that is checked out in the project, with its commit. */
-  #head(): readonly [string, SharedFact] {
-    const head = readHead(this.#commonDir);
-    const tip = head?.kind === 'branch' ? tipInFiles(this.#commonDir, head.branch) : undefined;
-    return ['HEAD', { keys: ['ref:HEAD'], value: JSON.stringify([head, tip]) }];
-  }
-
-  /** Refs in `packed-refs`. A loose ref is read later and replaces its packed value. */
-  #packedRefs(workspaces: readonly WorkspaceFolder[]): Facts {
-    const lines = readIfThere(join(this.#commonDir, 'packed-refs'))?.split('\n') ?? [];
+  async #refs(workspaces: readonly WorkspaceFolder[]): Promise<Facts> {
+    const lines = (await this.#git.ok(['for-each-ref', '--format=%(objectname) %(refname)'])).split('\n');
     return lines.flatMap(line => {
-      const [, id, ref] = /^([0-9a-f]+) (refs\/(?!reprise\/parked\/).*)$/.exec(line) ?? [];
-      return id !== undefined && ref !== undefined
-        ? [[ref, { keys: refKeys(ref, workspaces), value: id }] as const]
-        : [];
+      const [id = '', ref = ''] = line.split(' ');
+      return ref === '' || isKeptApart(ref) ? [] : [[ref, { keys: refKeys(ref, workspaces), value: id }]];
     });
   }
 
-  #readingOf(file: string, workspaces: readonly WorkspaceFolder[]): Facts {
+  async #readingOf(file: string, workspaces: readonly WorkspaceFolder[]): Promise<Facts> {
     const inGit = relative(this.#commonDir, file);
     if (!inGit.startsWith('..')) return this.#inGitFolder(inGit, file, workspaces);
     const workspace = workspaces.find(({ path }) => file.startsWith(`${path}/`));
@@ -75,8 +68,8 @@ export class GitState {
     return this.#factOf(file, name, workspace ? [`wt:${workspace.path}`] : this.#keysOfProject(name));
   }
 
-  #factOf(file: string, name: string, keys: readonly string[] | undefined): Facts {
-    return keys ? [[name, { keys, value: this.#contentOf(file) }]] : [];
+  async #factOf(file: string, name: string, keys: readonly string[] | undefined): Promise<Facts> {
+    return keys ? [[name, { keys, value: await this.#contentOf(file) }]] : [];
   }
 
   #keysOfProject(name: string): readonly string[] | undefined {
@@ -90,12 +83,10 @@ export class GitState {
     return ['ref:HEAD', `wt:${this.#root}`];
   }
 
-  #inGitFolder(name: string, file: string, workspaces: readonly WorkspaceFolder[]): Facts {
-    if (isKeptApart(name)) return [];
-    if (name.startsWith('refs/'))
-      return [[name, { keys: refKeys(name, workspaces), value: this.#contentOf(file).trim() }]];
+  async #inGitFolder(name: string, file: string, workspaces: readonly WorkspaceFolder[]): Promise<Facts> {
+    if (isKeptApart(name) || isOfRefs(name)) return [];
     if (name.startsWith('reprise/branches/')) return this.#branchRecord(file);
-    const own = workspaces.find(({ gitDir }) => file.startsWith(`${gitDir}/`));
+    const own = workspaces.find(({ gitDir }) => gitDir !== undefined && file.startsWith(`${gitDir}/`));
     return this.#factOf(file, `.git/${name}`, own ? [`wt:${own.path}`] : this.#keysInGitFolder(name));
   }
 
@@ -103,8 +94,7 @@ export class GitState {
     if (name.startsWith('reprise/locks/land/')) return ['lock:land'];
     // This lock is held only within one effect.
     if (name.startsWith('reprise/locks/worktrees/')) return undefined;
-    if (name.startsWith('worktrees/')) return ['gitworktrees'];
-    return name === 'HEAD' || name === 'packed-refs' ? undefined : this.#checkedOut;
+    return name.startsWith('worktrees/') ? ['gitworktrees'] : this.#checkedOut;
   }
 
   #branchRecord(file: string): Facts {
@@ -119,21 +109,33 @@ export class GitState {
     return [record, [`the note that ${branch} has landed`, { keys: [`landed:${branch}`], value }]];
   }
 
-  #contentOf(file: string): string {
+  async #contentOf(file: string): Promise<string> {
     const stat = lstatSync(file, { bigint: true, throwIfNoEntry: false });
     if (!stat) return 'missing';
     const stamp = `${stat.ino} ${stat.size} ${stat.mtimeNs} ${stat.ctimeNs} ${stat.mode}`;
     const known = this.#known.get(file);
     if (known?.stamp === stamp) return known.value;
-    const value = stat.isSymbolicLink() ? readlinkSync(file) : contentIn(file, stat.mode);
+    const isIndex = file.startsWith(`${this.#commonDir}/`) && file.endsWith('/index');
+    const value = stat.isSymbolicLink()
+      ? readlinkSync(file)
+      : short(isIndex ? await this.#entriesOf(file) : readFileSync(file), stat.mode);
     this.#known.set(file, { stamp, value });
     return value;
+  }
+
+  /** Paths, modes and ids of an index, without what git notes about files on disk. */
+  #entriesOf(index: string): Promise<string> {
+    return this.#git.with({ env: { GIT_INDEX_FILE: index } }).ok(['ls-files', '--stage', '-z']);
   }
 
   #shown(path: string): string {
     return relative(this.#root, path);
   }
 }
+
+/** Whether git keeps refs in the file, which `for-each-ref` reads. */
+const isOfRefs = (name: string): boolean =>
+  name.startsWith('refs/') || name === 'HEAD' || name === 'packed-refs';
 
 /** Keys of a ref. The key of a workspace also covers the branch that is checked out there. */
 function refKeys(ref: string, workspaces: readonly WorkspaceFolder[]): readonly string[] {
@@ -144,22 +146,10 @@ function refKeys(ref: string, workspaces: readonly WorkspaceFolder[]): readonly 
   return [`ref:${branch}`, ...inside.map(({ path }) => `wt:${path}`)];
 }
 
-const oidBytes = 20;
 const smallBytes = 200;
 
-/** Content of a file with its executable bit. For a git index, only paths, modes and ids, without cached file stats. */
-function contentIn(file: string, mode: bigint): string {
-  const bytes = readFileSync(file);
-  const index = file.endsWith('/index') ? parseIndex(bytes, oidBytes) : undefined;
-  const content = index
-    ? JSON.stringify(
-        index.entries.map(({ path, at, flagsAt }) => [
-          path,
-          bytes.toString('hex', at + 24, at + 28),
-          bytes.toString('hex', at + 40, flagsAt),
-        ]),
-      )
-    : bytes;
+/** Returns a content with its executable bit; a digest if it is long. */
+function short(content: string | Buffer, mode: bigint): string {
   const text =
     content.length > smallBytes ? createHash('sha1').update(content).digest('hex') : String(content);
   return (mode & 0o100n) === 0n ? text : `x ${text}`;
