@@ -1,26 +1,23 @@
-import { readFileSync, rmSync, symlinkSync } from 'node:fs';
+import { rmSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { checkoutOfBranch } from './landing/move-branch.ts';
-import { branchTip, headInFiles, looseTip } from './refs.ts';
-import { Lab } from './test-support.ts';
-
-const foldersOf = (lab: Lab) => ({ gitDir: join(lab.root, '.git'), commonDir: join(lab.root, '.git') });
+import { branchesOf, branchTip, readHead } from './refs.ts';
+import { Lab, plainEnvironment } from './test-support.ts';
 
 describe('the tip of a branch', () => {
-  it('is read from its file, or asked of git where it has none', async () => {
+  it('is found in packed refs, and in the ref that replaces them', async () => {
     const lab = new Lab();
-    const tip = lab.git('rev-parse', 'main');
-    const { commonDir } = foldersOf(lab);
     const repository = await lab.open();
-    expect([looseTip(commonDir, 'main'), await branchTip(repository, 'main')]).toEqual([tip, tip]);
+    const tip = lab.git('rev-parse', 'main');
+    expect(await branchTip(repository, 'main')).toBe(tip);
     lab.git('pack-refs', '--all');
-    expect([looseTip(commonDir, 'main'), await branchTip(repository, 'main')]).toEqual([undefined, tip]);
+    expect(await branchTip(repository, 'main')).toBe(tip);
     const next = lab.commit(lab.root, 'b.txt', 'b\n');
     expect(await branchTip(repository, 'main')).toBe(next);
   });
 
-  it('is none for what is no branch, whatever files lie around', async () => {
+  it('is undefined for a name that is not a branch', async () => {
     const lab = new Lab();
     lab.git('tag', 'v1');
     lab.git('branch', 'below/main');
@@ -29,37 +26,48 @@ describe('the tip of a branch', () => {
       expect(await branchTip(repository, name)).toBeUndefined();
   });
 
-  it('is found through a ref that names another', async () => {
+  it('is found through a symbolic ref', async () => {
     const lab = new Lab();
     lab.git('symbolic-ref', 'refs/heads/alias', 'refs/heads/main');
     expect(await branchTip(await lab.open(), 'alias')).toBe(lab.git('rev-parse', 'main'));
   });
+
+  it('is found synchronously', async () => {
+    const lab = new Lab();
+    lab.git('pack-refs', '--all');
+    const { tipNow } = branchesOf(() => lab.open(), { cwd: lab.root, env: plainEnvironment });
+    expect([tipNow('main'), tipNow('none')]).toEqual([lab.git('rev-parse', 'main'), null]);
+    expect(branchesOf(() => lab.open()).tipNow('main')).toBeUndefined();
+  });
 });
 
 describe('HEAD', () => {
-  it('is read with its branch, or without one', () => {
+  it('has a commit, and a branch unless it is detached', async () => {
     const lab = new Lab();
+    const { git } = await lab.open();
     const commit = lab.git('rev-parse', 'HEAD');
-    expect(headInFiles(foldersOf(lab))).toEqual({ commit, branch: 'main' });
+    expect(await readHead(git)).toEqual({ commit, branch: 'main' });
     lab.git('switch', '--quiet', '--detach');
-    expect(headInFiles(foldersOf(lab))).toEqual({ commit, branch: undefined });
+    expect(await readHead(git)).toEqual({ commit, branch: undefined });
   });
 
-  it('is left to git before the first commit, with packed refs, and as a link', async () => {
+  it('is found in packed refs and as a symbolic link, and is undefined before the first commit', async () => {
     const lab = new Lab();
+    const { git } = await lab.open();
     lab.git('pack-refs', '--all');
-    expect(headInFiles(foldersOf(lab))).toBeUndefined();
-    lab.commit(lab.root, 'b.txt', 'b\n');
+    const head = { commit: lab.git('rev-parse', 'main'), branch: 'main' };
+    expect(await readHead(git)).toEqual(head);
+    lab.git('branch', '--force', 'loose', 'main');
     rmSync(join(lab.root, '.git/HEAD'));
-    symlinkSync('refs/heads/main', join(lab.root, '.git/HEAD'));
-    expect(readFileSync(join(lab.root, '.git/HEAD'), 'utf8').trim()).toBe(lab.git('rev-parse', 'main'));
-    expect(headInFiles(foldersOf(lab))).toBeUndefined();
+    symlinkSync('refs/heads/loose', join(lab.root, '.git/HEAD'));
+    expect(await readHead(git)).toEqual({ ...head, branch: 'loose' });
     const { owner } = lab;
-    expect(await checkoutOfBranch({ repository: await lab.open(), owner, branch: 'main' })).toEqual({
+    expect(await checkoutOfBranch({ repository: await lab.open(), owner, branch: 'loose' })).toEqual({
       kind: 'at',
       path: lab.root,
+      tip: head.commit,
     });
     lab.git('switch', '--quiet', '--orphan', 'fresh');
-    expect(headInFiles(foldersOf(lab))).toBeUndefined();
+    expect(await readHead(git)).toBeUndefined();
   });
 });

@@ -4,7 +4,10 @@ import { isBranchName } from './names.ts';
 import { type Repository, resolveCommit } from './repository.ts';
 
 /** Returns the tip of a branch, or `undefined` if there is no such branch. */
-export const branchTip = async ({ git }: Pick<Repository, 'git'>, branch: string): Promise<string | undefined> =>
+export const branchTip = async (
+  { git }: Pick<Repository, 'git'>,
+  branch: string,
+): Promise<string | undefined> =>
   isBranchName(branch) ? resolveCommit(git, `refs/heads/${branch}`) : undefined;
 
 /** Commit that is checked out. */

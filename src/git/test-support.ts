@@ -11,7 +11,6 @@ import { type LandRequest, land } from './landing/land-now.ts';
 import type { Landing } from './landing/landing.ts';
 import { openRepository, type Repository } from './repository.ts';
 import { createWorkspace } from './workspace/create.ts';
-import { privateGitDir } from './workspace/entries.ts';
 
 /** Environment without any settings of the machine. */
 export const plainEnvironment = {
@@ -144,7 +143,7 @@ export async function conflictLab(files: Readonly<Record<string, string>> = {}) 
     repository,
     path,
     branch,
-    gitDir: privateGitDir(path) ?? '',
+    gitDir: lab.gitAt(path, 'rev-parse', '--absolute-git-dir'),
     tryBegin,
     begin: async () => {
       const begun = await tryBegin();

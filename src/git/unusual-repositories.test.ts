@@ -22,7 +22,7 @@ async function workIn(lab: Lab, cwd: string) {
   const landing = await land({ repository, owner, source: { branch }, onto: 'main' });
   expect(landing).toMatchObject({ kind: 'landed', commit });
   expect(await removeWorkspace({ repository, owner, path })).toMatchObject({ branch: { kind: 'deleted' } });
-  expect(listWorkspaces(repository)).toEqual([]);
+  expect(await listWorkspaces(repository)).toEqual([]);
   return { landing, commit };
 }
 

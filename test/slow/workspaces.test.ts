@@ -13,7 +13,7 @@ const workersOn = (lab: Lab, { task, names, count }: { task: string; names: stri
 
 /** Checks every workspace and returns their branches. */
 async function soundWorkspaces(lab: Lab): Promise<readonly string[]> {
-  const workspaces = listWorkspaces(await lab.open());
+  const workspaces = await listWorkspaces(await lab.open());
   for (const { path, branch } of workspaces) {
     expect(existsSync(path)).toBe(true);
     expect(lab.gitAt(path, 'rev-parse', '--abbrev-ref', 'HEAD')).toBe(branch);

@@ -80,7 +80,7 @@ function gitBackendSession({ stage, env, manifest, loaded }: PreparedCase): Back
   let store: EventStore | undefined;
   const repository = openRepository({ cwd: stage.repo, env, runProgram: stage.runProgram });
   repository.catch(() => {});
-  const state = new GitState(stage.repo);
+  const state = new GitState(stage.git);
   const rows = new StoreRows(storeFile(join(stage.repo, '.reprise', 'state')));
   return {
     surround: onStage(stage),
@@ -94,7 +94,7 @@ function gitBackendSession({ stage, env, manifest, loaded }: PreparedCase): Back
     filesAt: folder => stage.git.with({ cwd: folder }).line(['rev-parse', 'HEAD^{tree}']),
     repository: () => repositoryEnd(stage, manifest.base?.branch ?? 'main'),
     store: () => store,
-    look: async () => new Map([...state.facts(), ...(await rows.facts())]),
+    look: async () => new Map([...(await state.facts()), ...(await rows.facts())]),
     problems: () => [],
     violation: async () => brokenInvariant(manifest.invariants, { cwd: stage.repo, env }),
     close: async () => {

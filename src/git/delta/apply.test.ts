@@ -183,7 +183,7 @@ test('an index that git is writing is never replaced', async () => {
   const other = checkout.clone('the second');
   const recorded = await record(checkout, nastySession);
   writeFileSync(join(other.root, '.git/index.lock'), '');
-  await expect(apply(other, recorded)).rejects.toMatchObject({ code: 'WORKSPACE_FAILED' });
+  await expect(apply(other, recorded)).rejects.toMatchObject({ code: 'GIT_FAILED' });
 });
 
 test('empty folders are created and removed', async () => {

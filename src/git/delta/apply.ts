@@ -116,7 +116,7 @@ async function install(shadow: Shadow, { current, wanted }: StateChange): Promis
 /** Sets the index of the worktree. Git keeps the cached stat data of unchanged entries. */
 async function installIndex({ place }: Shadow, { index: wanted }: WorktreeState): Promise<void> {
   const { git, folder } = place;
-  await git.ok(['read-tree', '-m', wanted.tree]);
+  await git.ok(['read-tree', '--reset', wanted.tree]);
   const announced = wanted.intentToAdd.filter(path => isThere(join(folder, path)));
   if (announced.length === 0) return;
   const args = ['add', '--intent-to-add', '--force', '--pathspec-from-file=-', '--pathspec-file-nul'];

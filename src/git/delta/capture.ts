@@ -145,7 +145,15 @@ function trustIndex(index: string): void {
 
 /** Adds all files to the index of the shadow. Returns whether that changed anything. */
 async function addEverything({ git, index, place }: Shadow): Promise<boolean> {
-  const args = ['-c', 'advice.addEmbeddedRepo=false', '-c', 'core.safecrlf=false', 'add', '--all', '--verbose'];
+  const args = [
+    '-c',
+    'advice.addEmbeddedRepo=false',
+    '-c',
+    'core.safecrlf=false',
+    'add',
+    '--all',
+    '--verbose',
+  ];
   const result = await git.run(args);
   const withoutCommit = /'(.*)\/' does not have a commit checked out/.exec(result.stderr)?.[1];
   if (withoutCommit !== undefined) throw embedded(place.folder, [withoutCommit]);

@@ -85,10 +85,7 @@ function unbornEntries({ commonDir }: Repository): readonly string[] {
     .filter(gitDir => labelIn(readIfThere(join(gitDir, 'locked')) ?? '') !== undefined);
 }
 
-async function workspaceFact(
-  repository: Repository,
-  { path, label }: WorktreeEntry,
-): Promise<WorkspaceFact> {
+async function workspaceFact(repository: Repository, { path, label }: WorktreeEntry): Promise<WorkspaceFact> {
   const state = await worktreeStateAt(repository, path);
   return {
     path,

@@ -1,6 +1,6 @@
 import {
   chmodSync,
-  readdirSync,
+  existsSync,
   readFileSync,
   renameSync,
   rmSync,
@@ -14,7 +14,7 @@ import { changeCounts } from '../diff.ts';
 import type { Git } from '../git.ts';
 import { labWithWork } from '../test-support.ts';
 import { commitAll } from './commit.ts';
-import { gitInside, privateGitDir } from './entries.ts';
+import { gitInside } from './entries.ts';
 
 const details = {
   message: 'Left over',
@@ -22,31 +22,39 @@ const details = {
   at: '2026-01-02T03:04:05.678Z',
 };
 
-/** A worktree on the branch `work` whose git folder is known. */
-async function known() {
+/** A worktree on the branch `work`. */
+async function commitLab() {
   const { lab, work } = labWithWork();
-  const repository = await lab.open();
-  const gitDir = privateGitDir(work) ?? '';
+  const git = gitInside(await lab.open(), work);
+  const index = lab.gitAt(work, 'rev-parse', '--path-format=absolute', '--git-path', 'index');
   const base = lab.git('rev-parse', 'main');
-  const commit = () =>
-    commitAll({
-      git: gitInside(repository, work),
-      folders: { gitDir, commonDir: repository.commonDir },
-      since: base,
-      ...details,
-    });
-  const own = () => readdirSync(gitDir).filter(name => name.startsWith('reprise-'));
-  return { lab, work, gitDir, base, index: join(gitDir, 'index'), commit, own };
+  const commit = () => commitAll({ git, since: base, ...details });
+  return { lab, work, git, base, index, commit };
 }
 
-/** As if this process were killed before it has written anything to a command. */
+/** Behaves as if this process were killed before it has written anything to a command. */
 const silenced = (git: Git): Git => ({
   ...git,
   with: changes => silenced(git.with(changes)),
   run: (args, options) => git.run(args, options?.input === undefined ? options : { ...options, input: '' }),
 });
 
-describe('committing with the git folder at hand', () => {
+/** Notes the name of every command that runs. */
+function counted(git: Git, commands: string[]): Git {
+  const noted = (args: readonly string[]) => {
+    commands.push(args[0] ?? '');
+    return args;
+  };
+  return {
+    ...git,
+    with: changes => counted(git.with(changes), commands),
+    run: (args, options) => git.run(noted(args), options),
+    ok: (args, options) => git.ok(noted(args), options),
+    line: (args, options) => git.line(noted(args), options),
+  };
+}
+
+describe('committing a worktree', () => {
   it('makes no commit without its message', async () => {
     const { lab, work } = labWithWork();
     lab.write('new.txt', 'new\n', work);
@@ -56,8 +64,8 @@ describe('committing with the git folder at hand', () => {
     expect(lab.gitAt(work, 'rev-parse', 'HEAD')).toBe(before);
   });
 
-  it('says what the commit stands on and how much has changed', async () => {
-    const { lab, work, base, commit, own } = await known();
+  it('returns the parent of the commit and the number of changes', async () => {
+    const { lab, work, base, commit } = await commitLab();
     lab.write('a.txt', 'one\ntwo\n', work);
     lab.write('new.txt', 'new\n', work);
     expect(await commit()).toEqual({
@@ -69,12 +77,11 @@ describe('committing with the git folder at hand', () => {
     });
     expect(lab.gitAt(work, 'status', '--porcelain')).toBe('');
     expect(lab.gitAt(work, 'log', '-1', '--format=%an %s')).toBe('Agent Left over');
-    expect(own()).toEqual([]);
     expect(await commit()).toMatchObject({ kind: 'clean' });
   });
 
-  it('does not miss a change in the second of the checkout that left the size as it was', async () => {
-    const { lab, work, index, commit } = await known();
+  it('commits a change made in the second of the checkout that keeps the size', async () => {
+    const { lab, work, index, commit } = await commitLab();
     const file = join(work, 'a.txt');
     const then = 1_000_000_000;
     lab.git('config', 'core.trustctime', 'false');
@@ -87,8 +94,8 @@ describe('committing with the git folder at hand', () => {
     expect(lab.gitAt(work, 'show', 'HEAD:a.txt')).toBe('two');
   });
 
-  it('leaves an index in which a change right after it is seen', async () => {
-    const { lab, work, commit } = await known();
+  it('leaves an index in which git notices a change made right afterwards', async () => {
+    const { lab, work, commit } = await commitLab();
     lab.write('b.txt', 'one\n', work);
     expect(await commit()).toMatchObject({ kind: 'committed' });
     const { atime, mtime } = statSync(join(work, 'a.txt'));
@@ -99,8 +106,8 @@ describe('committing with the git folder at hand', () => {
     expect(await commit()).toMatchObject({ kind: 'committed' });
   });
 
-  it('commits what was staged before, deleted, renamed and made a program, and nothing else', async () => {
-    const { lab, work, commit } = await known();
+  it('commits staged, deleted, renamed and newly executable files', async () => {
+    const { lab, work, commit } = await commitLab();
     lab.commit(work, 'b.txt', 'b\n');
     lab.commit(work, 'c.txt', 'c\n');
     lab.write('staged.txt', 'staged\n', work);
@@ -117,8 +124,8 @@ describe('committing with the git folder at hand', () => {
     expect(lab.gitAt(work, 'status', '--porcelain')).toBe('');
   });
 
-  it('commits what is only staged, and finds nothing in what was only touched', async () => {
-    const { lab, work, commit } = await known();
+  it('commits changes that are only staged, and ignores a file that was only touched', async () => {
+    const { lab, work, commit } = await commitLab();
     lab.write('staged.txt', 'staged\n', work);
     lab.gitAt(work, 'add', 'staged.txt');
     expect(await commit()).toMatchObject({ kind: 'committed' });
@@ -126,8 +133,8 @@ describe('committing with the git folder at hand', () => {
     expect(await commit()).toMatchObject({ kind: 'clean', branch: 'work' });
   });
 
-  it('refuses conflicts, and leaves them as they are', async () => {
-    const { lab, work, index, commit } = await known();
+  it('refuses unresolved conflicts and does not change the index', async () => {
+    const { lab, work, index, commit } = await commitLab();
     lab.commit(work, 'a.txt', 'ours\n');
     lab.commit(lab.root, 'a.txt', 'theirs\n');
     expect(() => lab.gitAt(work, 'merge', '--quiet', 'main')).toThrow();
@@ -137,8 +144,8 @@ describe('committing with the git folder at hand', () => {
     expect(readFileSync(index)).toEqual(before);
   });
 
-  it('names no single parent for the end of a merge', async () => {
-    const { lab, work, commit } = await known();
+  it('returns no single parent for a merge', async () => {
+    const { lab, work, commit } = await commitLab();
     lab.commit(work, 'b.txt', 'b\n');
     lab.commit(lab.root, 'c.txt', 'c\n');
     lab.gitAt(work, 'merge', '--quiet', '--no-commit', 'main');
@@ -146,8 +153,8 @@ describe('committing with the git folder at hand', () => {
     expect(lab.gitAt(work, 'log', '-1', '--format=%P').split(' ')).toHaveLength(2);
   });
 
-  it('knows the commit of a HEAD that is on no branch', async () => {
-    const { lab, work, commit } = await known();
+  it('commits on a detached HEAD', async () => {
+    const { lab, work, commit } = await commitLab();
     lab.gitAt(work, 'checkout', '--quiet', '--detach');
     lab.write('new.txt', 'new\n', work);
     expect(await commit()).toMatchObject({
@@ -156,66 +163,72 @@ describe('committing with the git folder at hand', () => {
     });
   });
 
-  it('leaves the index as it is if it refuses', async () => {
-    const { lab, work, index, commit, own } = await known();
+  it('refuses another repository and does not change the index', async () => {
+    const { lab, work, index, commit } = await commitLab();
     lab.gitAt(work, 'init', '--quiet', 'inner');
     lab.commit(join(work, 'inner'), 'x.txt', 'x\n');
     lab.write('new.txt', 'new\n', work);
     const before = readFileSync(index);
     await expect(commit()).rejects.toThrow('there is another repository');
     expect(readFileSync(index)).toEqual(before);
-    expect(own()).toEqual([]);
   });
 
-  it('takes no index away from somebody who has locked it', async () => {
-    const { lab, work, index, commit, own } = await known();
+  it('respects the lock of another git command', async () => {
+    const { lab, work, index, commit } = await commitLab();
     lab.write('new.txt', 'new\n', work);
     writeFileSync(`${index}.lock`, '');
     const { ino } = statSync(index);
     await expect(commit()).rejects.toMatchObject({ code: 'GIT_FAILED' });
     expect(statSync(index).ino).toBe(ino);
-    expect(readdirSync(join(index, '..'))).toContain('index.lock');
-    expect(own()).toEqual([]);
+    expect(existsSync(`${index}.lock`)).toBe(true);
   });
 
-  it('goes on where a process was killed in the middle of it', async () => {
-    const { lab, work, gitDir, commit, own } = await known();
-    for (const name of ['reprise-index', 'reprise-commit-index']) {
-      writeFileSync(join(gitDir, name), 'half of an ind');
-      writeFileSync(join(gitDir, `${name}.lock`), '');
-    }
+  it('commits what a process had staged when it was killed', async () => {
+    const { lab, work, commit } = await commitLab();
+    lab.write('new.txt', 'new\n', work);
+    lab.gitAt(work, 'add', '--all');
+    lab.write('newer.txt', 'newer\n', work);
+    expect(await commit()).toMatchObject({ kind: 'committed', changes: { files: 2 } });
+    expect(lab.gitAt(work, 'status', '--porcelain')).toBe('');
+  });
+
+  it('runs no hooks', async () => {
+    const { lab, work, commit } = await commitLab();
+    for (const name of ['pre-commit', 'commit-msg', 'post-commit', 'reference-transaction'])
+      writeFileSync(join(lab.root, '.git/hooks', name), '#!/bin/sh\nexit 1\n', { mode: 0o755 });
     lab.write('new.txt', 'new\n', work);
     expect(await commit()).toMatchObject({ kind: 'committed' });
-    expect(own()).toEqual([]);
+  });
+
+  it('runs four commands, and only one if nothing has changed', async () => {
+    const { lab, work, git } = await commitLab();
+    const commands: string[] = [];
+    const counting = counted(git, commands);
+    await commitAll({ git: counting, ...details });
+    lab.write('new.txt', 'new\n', work);
+    await commitAll({ git: counting, ...details });
+    expect(commands).toEqual(['status', 'status', 'add', 'commit', 'log']);
   });
 });
 
-describe('how much has changed', () => {
+describe('the number of changes', () => {
   const lines = (count: number, word: string) =>
     Array.from({ length: count }, (_, at) => `${word} ${at}\n`).join('');
 
   it.each([
-    [
-      'a file that was written anew',
-      (work: string) => writeFileSync(join(work, 'long.txt'), lines(80, 'new')),
-    ],
-    [
-      'a file that was renamed',
-      (work: string) => renameSync(join(work, 'long.txt'), join(work, 'moved.txt')),
-    ],
-    ['a file that was removed', (work: string) => rmSync(join(work, 'long.txt'))],
-    ['a file that was made a program', (work: string) => chmodSync(join(work, 'long.txt'), 0o755)],
-    ['a file of bytes', (work: string) => writeFileSync(join(work, 'long.txt'), Buffer.alloc(3000, '\0x'))],
-  ])('by %s is what git diff says, if it is said', async (_, change) => {
-    const { lab, work, gitDir } = await known();
+    ['a rewritten file', (work: string) => writeFileSync(join(work, 'long.txt'), lines(80, 'new'))],
+    ['a renamed file', (work: string) => renameSync(join(work, 'long.txt'), join(work, 'moved.txt'))],
+    ['a deleted file', (work: string) => rmSync(join(work, 'long.txt'))],
+    ['a file made executable', (work: string) => chmodSync(join(work, 'long.txt'), 0o755)],
+    ['a binary file', (work: string) => writeFileSync(join(work, 'long.txt'), Buffer.alloc(3000, '\0x'))],
+  ])('is the one of git diff for %s', async (_, change) => {
+    const { lab, work, git } = await commitLab();
     writeFileSync(join(work, 'long.txt'), lines(80, 'old'));
     lab.gitAt(work, 'add', '--all');
     lab.gitAt(work, 'commit', '--quiet', '--message=Long');
     const since = lab.gitAt(work, 'rev-parse', 'HEAD');
-    const { commonDir, ...repository } = await lab.open();
-    const git = gitInside({ commonDir, ...repository }, work);
     change(work);
-    const committed = await commitAll({ git, folders: { gitDir, commonDir }, since, ...details });
+    const committed = await commitAll({ git, since, ...details });
     if (committed.kind !== 'committed') throw new Error('nothing was committed');
     const said = await changeCounts(git, since);
     expect(committed.changes ?? said).toEqual(said);

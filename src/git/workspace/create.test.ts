@@ -34,7 +34,7 @@ describe('making a workspace', () => {
     expect(workspace).toEqual({ path: lab.workspace('one'), branch: 'reprise/w/one', base, ...labels });
     expect(lab.gitAt(workspace.path, 'rev-parse', '--abbrev-ref', 'HEAD')).toBe('reprise/w/one');
     expect(readFileSync(join(workspace.path, 'a.txt'), 'utf8')).toBe('one\n');
-    expect(listWorkspaces(await lab.open())).toEqual([{ ...workspace, missing: false }]);
+    expect(await listWorkspaces(await lab.open())).toEqual([{ ...workspace, missing: false }]);
   });
 
   it('runs the hook for what was checked out, as git does for a new worktree', async () => {
@@ -64,15 +64,24 @@ describe('making a workspace', () => {
     expect(lab.git('worktree', 'list', '--porcelain')).toContain(`worktree ${workspace.path}\n`);
   });
 
-  it('is not disturbed by what somebody left who was killed while making one', async () => {
+  it.each([
+    ['before it wrote where the worktree is', ['gitdir', 'HEAD', 'commondir'], ['.git', 'a.txt']],
+    ['before it linked the folder', ['HEAD', 'commondir', 'index'], ['.git', 'a.txt']],
+    ['before it checked out a file', ['index'], ['a.txt']],
+    ['while it wrote the link', ['index'], ['a.txt', '.git=']],
+  ])('continues after git was killed %s', async (_, inGit, inFolder) => {
     const lab = new Lab();
-    mkdirSync(join(lab.root, '.git/reprise/unborn'), { recursive: true });
-    for (const file of ['locked', 'commondir'])
-      writeFileSync(join(lab.root, '.git/reprise/unborn', file), '');
-    const { workspace, made } = await make(lab, 'one');
-    expect(made).toBe('new');
-    expect(lab.gitAt(workspace.path, 'status', '--porcelain')).toBe('');
-    expect(existsSync(join(lab.root, '.git/reprise/unborn'))).toBe(false);
+    const { path } = (await make(lab, 'one')).workspace;
+    const gitDir = lab.gitAt(path, 'rev-parse', '--absolute-git-dir');
+    for (const name of [...inGit, 'reprise.json']) rmSync(join(gitDir, name));
+    for (const name of inFolder) {
+      if (name.endsWith('=')) writeFileSync(join(path, name.slice(0, -1)), '');
+      else rmSync(join(path, name));
+    }
+    expect((await make(lab, 'one')).made).toMatch(/^(new|remade)$/);
+    expect(lab.gitAt(path, 'status', '--porcelain')).toBe('');
+    expect(lab.gitAt(path, 'symbolic-ref', 'HEAD')).toBe('refs/heads/reprise/w/one');
+    expect((await make(lab, 'one')).made).toBe('reused');
   });
 
   it('leaves the checkout of the user as it was, byte for byte', async () => {
@@ -133,7 +142,7 @@ describe('making a workspace', () => {
   it.each(['--detach', '-f', 'no/such', '$(touch x)'])('refuses %j as a base', async base => {
     const lab = new Lab();
     await expect(make(lab, 'one', { base })).rejects.toMatchObject({ code: 'WORKSPACE_FAILED' });
-    expect(listWorkspaces(await lab.open())).toEqual([]);
+    expect(await listWorkspaces(await lab.open())).toEqual([]);
   });
 
   it('refuses a branch that somebody works on', async () => {
@@ -156,7 +165,7 @@ describe('a path that is not one of Reprise', () => {
     await expect(make(lab, 'one')).rejects.toThrow('is not a workspace that Reprise made');
     const request = { repository: await lab.open(), owner: lab.owner, path: lab.workspace('one') };
     await expect(removeWorkspace(request)).rejects.toThrow('is not a workspace that Reprise made');
-    expect(listWorkspaces(await lab.open())).toEqual([]);
+    expect(await listWorkspaces(await lab.open())).toEqual([]);
   });
 
   it('is refused if it is the workspace of another branch', async () => {
@@ -176,7 +185,7 @@ describe('making a workspace again', () => {
     lab.write('c.txt', 'c\n', workspace.path);
     lab.commit(lab.root, 'main.txt', 'main moved\n');
     const again = await make(lab, 'one');
-    expect(again).toEqual({ workspace, made: 'reused', wasAlone: true });
+    expect(again).toEqual({ workspace, made: 'reused', isSetUp: false, wasAlone: true });
     expect(lab.gitAt(workspace.path, 'rev-parse', 'HEAD')).toBe(commit);
     expect(lab.gitAt(workspace.path, 'status', '--porcelain')).toBe('?? c.txt');
   });
@@ -208,7 +217,7 @@ describe('making a workspace again', () => {
     const { workspace } = await make(lab, 'one');
     const commit = lab.commit(workspace.path, 'b.txt', 'b\n');
     rmSync(workspace.path, { recursive: true });
-    expect(listWorkspaces(await lab.open())).toMatchObject([{ missing: true }]);
+    expect(await listWorkspaces(await lab.open())).toMatchObject([{ missing: true }]);
     expect((await make(lab, 'one')).made).toBe('remade');
     expect(lab.gitAt(workspace.path, 'rev-parse', 'HEAD')).toBe(commit);
   });
@@ -307,7 +316,7 @@ describe('several processes', () => {
       await Promise.all(workers.map(each => each.printed(1)));
       for (const each of workers) each.start();
       await Promise.all(workers.map(each => each.printed(2)));
-      expect(listWorkspaces(await lab.open())).toHaveLength(24);
+      expect(await listWorkspaces(await lab.open())).toHaveLength(24);
       for (const each of workers) each.start();
       await Promise.all(workers.map(each => each.done()));
       for (const each of workers) expect(each.said('removed')).toEqual([Array(12).fill('deleted')]);
@@ -328,7 +337,7 @@ describe('several processes', () => {
     }
     const survivor = new Worker({ task: 'make', root: lab.root, name: 'w', rounds: 8 });
     await runTogether([survivor]);
-    expect(listWorkspaces(await lab.open())).toHaveLength(8);
+    expect(await listWorkspaces(await lab.open())).toHaveLength(8);
     lab.git('fsck', '--strict');
   });
 });

@@ -8,6 +8,7 @@ import { branchPrefix, isBranchName } from '../names.ts';
 import { branchTip, resolveBase } from '../refs.ts';
 import type { Repository } from '../repository.ts';
 import { readBranchRecord, writeBranchRecord } from './branch-records.ts';
+import { otherRepository } from './commit.ts';
 import {
   gitDirOf,
   markReady,
@@ -17,7 +18,6 @@ import {
   worktreeEntries,
   worktreeStateAt,
 } from './entries.ts';
-import { otherRepository } from './commit.ts';
 import { copyIncluded } from './include-files.ts';
 import { isSetUp } from './save.ts';
 import { addWorktree, discardWorktree } from './worktree.ts';
@@ -124,8 +124,7 @@ async function makeOrFind(request: WorkspaceRequest, label: WorktreeLabel): Prom
 /** Returns the message of git if it refuses. */
 async function tryToAdd(request: WorkspaceRequest, label: WorktreeLabel): Promise<string | undefined> {
   const { repository, base, branch, run } = request;
-  const add = (...checkOut: readonly string[]) =>
-    addWorktree({ ...request, label, checkOut, hooks: 'run' });
+  const add = (...checkOut: readonly string[]) => addWorktree({ ...request, label, checkOut, hooks: 'run' });
   const fresh = await add(base, '--no-track', '-b', branch);
   const record = { branch, base, ...(run === undefined ? {} : { run }) };
   if (fresh.code === 0) {

@@ -1,14 +1,14 @@
-import { existsSync, mkdirSync, rmSync } from 'node:fs';
+import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { Lab } from '../test-support.ts';
-import { worktreeStatus } from './commit.ts';
 import { createWorkspace } from './create.ts';
-import { gitInside, restoreLink } from './entries.ts';
+import { gitDirOf, gitInside } from './entries.ts';
 import { removeWorkspace } from './remove.ts';
 import { resetWorkspace } from './reset.ts';
+import { saveWork } from './save.ts';
 
-/** A workspace inside of the checkout, as they are by default, with a file that nobody has committed. */
+/** A workspace inside the checkout, as it is by default, with an uncommitted file. */
 async function insideLab() {
   const lab = new Lab();
   const repository = await lab.open();
@@ -23,27 +23,37 @@ async function insideLab() {
 }
 
 describe('a workspace whose .git was removed', () => {
-  it('is not taken for the checkout that it is in', async () => {
+  it('is not mistaken for the checkout around it', async () => {
     const { repository, path, checkout, untouched } = await insideLab();
     rmSync(join(path, '.git'));
     const git = gitInside(repository, path);
-    expect((await worktreeStatus(git)).uncommitted).toEqual(['new.txt']);
-    await git.ok(['add', '--all']);
-    expect(await git.line(['symbolic-ref', 'HEAD'])).toBe('refs/heads/reprise/w/one');
+    await expect(git.ok(['add', '--all'])).rejects.toThrow('not a git repository');
     expect(checkout()).toEqual(untouched);
   });
 
-  it('is a workspace again once the link is restored, or it is asked for again', async () => {
+  it('saves its work', async () => {
+    const { lab, repository, path, request, checkout, untouched } = await insideLab();
+    rmSync(join(path, '.git'));
+    const { branch } = request;
+    const base = lab.git('rev-parse', 'main');
+    const at = '2026-01-02T03:04:05.678Z';
+    const saved = await saveWork(repository, { path, branch, base, message: 'Save', at });
+    expect(saved).toMatchObject({ commits: 1, files: 1 });
+    expect(lab.git('show', `${branch}:new.txt`)).toBe('new');
+    expect(checkout()).toEqual(untouched);
+  });
+
+  it('is repaired when its git folder is looked up, or when it is created again', async () => {
     const { lab, repository, path, request } = await insideLab();
     rmSync(join(path, '.git'));
-    restoreLink(repository, path);
+    expect(await gitDirOf(repository, path)).toBe(join(lab.root, '.git/worktrees/one'));
     expect(lab.gitAt(path, 'symbolic-ref', 'HEAD')).toBe('refs/heads/reprise/w/one');
     rmSync(join(path, '.git'));
     expect(await createWorkspace(request)).toMatchObject({ made: 'reused' });
     expect(lab.gitAt(path, 'status', '--porcelain')).toBe('?? new.txt');
   });
 
-  it('is not removed while something in it is uncommitted, and can be brought back', async () => {
+  it('is not removed while it has uncommitted changes, and can be reset', async () => {
     const { repository, owner, path, checkout, untouched } = await insideLab();
     rmSync(join(path, '.git'));
     expect(await removeWorkspace({ repository, owner, path })).toEqual({
@@ -59,14 +69,28 @@ describe('a workspace whose .git was removed', () => {
   });
 });
 
-it('a folder that has become a repository of its own is not removed', async () => {
-  const { lab, repository, owner, path } = await insideLab();
-  rmSync(join(path, '.git'));
-  rmSync(join(path, 'new.txt'));
-  mkdirSync(path, { recursive: true });
-  lab.gitAt(path, 'init', '--quiet');
-  expect(await removeWorkspace({ repository, owner, path })).toEqual({
-    kind: 'uncommitted-changes',
-    files: ['.git/'],
+describe('a workspace that an agent turned into a separate repository', () => {
+  it.each([
+    ['a .git folder', []],
+    ['a .git file', ['--separate-git-dir=../elsewhere']],
+  ])('is neither removed, reset, saved nor made again (%s)', async (_, options) => {
+    const { lab, repository, owner, path, request, checkout, untouched } = await insideLab();
+    rmSync(join(path, '.git'));
+    lab.gitAt(path, 'init', '--quiet', '--initial-branch=own', ...options);
+    expect(await removeWorkspace({ repository, owner, path })).toEqual({
+      kind: 'uncommitted-changes',
+      files: ['.git/'],
+    });
+    await expect(resetWorkspace({ repository, owner, path, commit: 'main' })).rejects.toMatchObject({
+      code: 'WORKSPACE_FAILED',
+    });
+    const refusal = { code: 'WORKSPACE_FAILED', message: `there is another repository in ${path}: .git` };
+    await expect(createWorkspace(request)).rejects.toMatchObject(refusal);
+    const work = { path, branch: request.branch, base: lab.git('rev-parse', 'main') };
+    const at = '2026-01-02T03:04:05.678Z';
+    await expect(saveWork(repository, { ...work, message: 'Save', at })).rejects.toMatchObject(refusal);
+    expect(existsSync(join(path, 'new.txt'))).toBe(true);
+    expect(lab.gitAt(path, 'symbolic-ref', 'HEAD')).toBe('refs/heads/own');
+    expect(checkout()).toEqual(untouched);
   });
 });

@@ -54,15 +54,14 @@ export async function worktreeAt(
 }
 
 function toEntry(record: string): WorktreeEntry {
-  const fields = record.split('\0');
-  const valueOf = (name: string) =>
-    fields.find(field => field.startsWith(`${name} `))?.slice(name.length + 1);
-  const path = valueOf('worktree') ?? '';
-  const reason = valueOf('locked');
+  const lines = record.split('\0');
+  const field = (name: string) => lines.find(line => line.startsWith(`${name} `))?.slice(name.length + 1);
+  const path = field('worktree') ?? '';
+  const reason = field('locked');
   return {
     path,
-    commit: valueOf('HEAD'),
-    branch: valueOf('branch')?.replace(/^refs\/heads\//, ''),
+    commit: field('HEAD'),
+    branch: field('branch')?.replace(/^refs\/heads\//, ''),
     label: reason === undefined ? undefined : labelIn(reason),
     missing: !existsSync(path),
   };

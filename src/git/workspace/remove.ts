@@ -118,7 +118,9 @@ async function discard(
   const status = branch === undefined ? undefined : await branchStatus(repository, branch, { entry, others });
   before?.();
   const [fate] = await Promise.all([
-    branch === undefined || status === undefined ? undefined : tidy(repository, branch, { ...status, others }),
+    branch === undefined || status === undefined
+      ? undefined
+      : tidy(repository, branch, { ...status, others }),
     discardWorktree(repository, entry.path),
   ]);
   return { kind: 'removed', branch: fate, parked };

@@ -3,7 +3,6 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { Lab } from '../test-support.ts';
 import { createWorkspace } from './create.ts';
-import { privateGitDir } from './entries.ts';
 import { resetWorkspace } from './reset.ts';
 
 async function resetLab() {
@@ -92,7 +91,7 @@ describe('bringing a workspace back to a commit', () => {
     const tip = lab.commit(path, 'a.txt', 'ours\n');
     lab.commit(lab.root, 'a.txt', 'theirs\n');
     expect(() => lab.gitAt(path, 'rebase', 'main')).toThrow();
-    writeFileSync(join(privateGitDir(path) ?? '', 'index.lock'), '');
+    writeFileSync(join(lab.gitAt(path, 'rev-parse', '--absolute-git-dir'), 'index.lock'), '');
     const { parked } = await reset();
     expect(parked.map(({ commit }) => commit)).toContain(tip);
     expect(state()).toEqual(clean);

@@ -45,8 +45,8 @@ describe('the key check on git', () => {
     const file = join(lab.root, '.reprise/state/reprise.db');
     store = await openSqliteStore({ file });
     rows = new StoreRows(file);
-    const state = new GitState(lab.root);
-    look = async () => new Map([...state.facts(), ...(await rows.facts())]);
+    const state = new GitState((await lab.open()).git);
+    look = async () => new Map([...(await state.facts()), ...(await rows.facts())]);
     await startRun(store);
   });
   afterEach(async () => {
