@@ -5,6 +5,7 @@ import type { Branches, WorkUnit } from '../git/index.ts';
 import type { OpenLog, RunProgram, RunShellOptions, ShellEnd } from '../process/index.ts';
 import type { EventStore, Owner } from '../store/index.ts';
 import type { BuiltInWork } from './step/contract.ts';
+import type { RepositoryOnce } from './step/taping.ts';
 
 /** Dependencies of the engine. */
 export interface Environment {
@@ -27,6 +28,8 @@ export interface Environment {
   readonly runShell: ShellRunner;
   /** Starts git. Defaults to a child process of this process. */
   readonly runProgram?: RunProgram | undefined;
+  /** Repository of the project, shared by engine and workers. Defaults to one that is opened on first use. */
+  readonly repository?: RepositoryOnce | undefined;
   /** Opens the readable log of an agent. Defaults to files. */
   readonly openLog?: OpenLog | undefined;
   /** Whether a process on this machine may still act as this owner. */

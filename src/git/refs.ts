@@ -10,6 +10,18 @@ export const branchTip = async (
 ): Promise<string | undefined> =>
   isBranchName(branch) ? resolveCommit(git, `refs/heads/${branch}`) : undefined;
 
+/** Returns the tips of those branches that exist, with a single process. */
+export async function branchTips(
+  { git }: Pick<Repository, 'git'>,
+  branches: readonly string[],
+): Promise<ReadonlyMap<string, string>> {
+  const refs = branches.filter(isBranchName).map(branch => `refs/heads/${branch}`);
+  if (refs.length === 0) return new Map();
+  const output = await git.ok(['for-each-ref', '--format=%(objectname) %(refname:lstrip=2)', ...refs]);
+  const tips = output.split('\n').map(line => line.split(' '));
+  return new Map(tips.map(([commit = '', branch = '']) => [branch, commit]));
+}
+
 /** Commit that is checked out. */
 export interface Head {
   readonly commit: string;

@@ -10,6 +10,7 @@ import {
   type ShellRunner,
   type WorktreeSettings,
 } from '../engine/index.ts';
+import { openOnce } from '../engine/step/index.ts';
 import { isAlive, thisProcess } from '../process/index.ts';
 import type { EventStore } from '../store/index.ts';
 import type { Host } from './host.ts';
@@ -71,7 +72,8 @@ export async function openEngine(options: OpenEngineOptions): Promise<OpenedEngi
       ...options.worktrees,
     },
   };
-  const environment = host.surround?.(given) ?? given;
+  const surrounded = host.surround?.(given) ?? given;
+  const environment = { ...surrounded, repository: openOnce(surrounded) };
   const engine = new Engine({ ...environment, builtIns: options.builtIns?.(environment) }, options.observe);
   return { engine, store, environment, close: () => store.close() };
 }

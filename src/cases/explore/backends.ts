@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { RepriseError } from '../../core/index.ts';
-import { openRepository } from '../../git/index.ts';
+import { createGit, openRepository } from '../../git/index.ts';
 import { branchRef, type Model, modelOf } from '../../git/model/index.ts';
 import { worktreeEntries } from '../../git/workspace/index.ts';
 import { noLog, type OpenLog } from '../../process/index.ts';
@@ -78,8 +78,8 @@ export const gitBackend = (prepared: PreparedCase): Backend => ({
 function gitBackendSession({ stage, env, manifest, loaded }: PreparedCase): BackendSession {
   let opened: Promise<EventStore> | undefined;
   let store: EventStore | undefined;
-  const repository = openRepository({ cwd: stage.repo, env, runProgram: stage.runProgram });
-  repository.catch(() => {});
+  const git = createGit({ cwd: stage.repo, env, runProgram: stage.runProgram });
+  const repository = { root: stage.repo, commonDir: join(stage.repo, '.git'), git };
   const state = new GitState(stage.git);
   const rows = new StoreRows(storeFile(join(stage.repo, '.reprise', 'state')));
   return {
@@ -90,7 +90,7 @@ function gitBackendSession({ stage, env, manifest, loaded }: PreparedCase): Back
       store = await opened;
       return { ...store, close: async () => {} };
     },
-    deltas: { repository: () => repository, blobs: loaded.blob, applyDeltas: true },
+    deltas: { repository: async () => repository, blobs: loaded.blob, applyDeltas: true },
     filesAt: folder => stage.git.with({ cwd: folder }).line(['rev-parse', 'HEAD^{tree}']),
     repository: () => repositoryEnd(stage, manifest.base?.branch ?? 'main'),
     store: () => store,

@@ -16,7 +16,8 @@ export interface RepositoryOnce {
   known(): Pick<Repository, 'commonDir'> | undefined;
 }
 
-export function openOnce({ projectRoot, env, runProgram }: Environment): RepositoryOnce {
+export function openOnce({ repository, projectRoot, env, runProgram }: Environment): RepositoryOnce {
+  if (repository) return repository;
   let opening: Promise<Repository> | undefined;
   let opened: Pick<Repository, 'commonDir'> | undefined;
   const open = async (): Promise<Repository> => {

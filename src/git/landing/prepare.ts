@@ -1,7 +1,7 @@
 import { RepriseError } from '../../core/index.ts';
 import { replayCommits } from '../commits.ts';
 import { isBranchName, shellWord } from '../names.ts';
-import { branchTip } from '../refs.ts';
+import { branchTips } from '../refs.ts';
 import { type Repository, resolveCommit } from '../repository.ts';
 import { noteLanded } from '../workspace/branch-records.ts';
 import { type ScratchRequest, withScratchWorktree } from '../workspace/worktree.ts';
@@ -22,7 +22,10 @@ export interface PrepareRequest
 export async function prepareLanding(request: PrepareRequest): Promise<PrepareResult> {
   const { repository, source, target, leavesBranch } = request;
   const { git } = repository;
-  const [from, tip] = await inOrder(targetTip(repository, target), sourceTip(repository, source));
+  const tips = await branchTips(repository, [target, ...('branch' in source ? [source.branch] : [])]);
+  const from = tips.get(target) ?? (await refuseTarget(repository, target));
+  const tip = 'branch' in source ? tips.get(source.branch) : await resolveCommit(git, source.commit);
+  if (tip === undefined) throw noSource(source);
   const replayed = await replayCommits(git, { onto: from, tip });
   if (replayed.kind === 'conflict') {
     const { files, subject } = replayed;
@@ -56,19 +59,12 @@ export function noteSourceLanded(
   if ('branch' in source) noteLanded(repository, { branch: source.branch, tip, commit });
 }
 
-async function sourceTip(repository: Repository, source: LandingCourse['source']): Promise<string> {
+function noSource(source: LandingCourse['source']): RepriseError {
   const [kind, name] = 'branch' in source ? ['branch', source.branch] : ['commit', source.commit];
-  const tip = kind === 'branch' ? await tipOf(repository, name) : await resolveCommit(repository.git, name);
-  if (tip !== undefined) return tip;
-  throw new RepriseError('CANNOT_LAND', `there is no ${kind} ${show(name)}`);
+  return new RepriseError('CANNOT_LAND', `there is no ${kind} ${show(name)}`);
 }
 
-const tipOf = async (repository: Repository, branch: string): Promise<string | undefined> =>
-  isBranchName(branch) ? branchTip(repository, branch) : undefined;
-
-async function targetTip(repository: Repository, target: string): Promise<string> {
-  const tip = await tipOf(repository, target);
-  if (tip !== undefined) return tip;
+async function refuseTarget(repository: Repository, target: string): Promise<never> {
   const { stdout } = await repository.git.run(['symbolic-ref', '--quiet', '--short', 'HEAD']);
   const current = stdout.trim();
   if (current === target) {
@@ -82,12 +78,6 @@ async function targetTip(repository: Repository, target: string): Promise<string
         ? `create it: git branch ${shellWord(target)}`
         : `land on the current branch, ${current}, or create the missing one: git branch ${shellWord(target)}`,
   });
-}
-
-/** Awaits both at once. If both reject, throws the error of the first. */
-async function inOrder<A, B>(first: Promise<A>, second: Promise<B>): Promise<readonly [A, B]> {
-  second.catch(() => {});
-  return [await first, await second];
 }
 
 const show = (name: string): string => (isBranchName(name) ? name : JSON.stringify(name));

@@ -1,4 +1,4 @@
-import { existsSync, realpathSync, statSync } from 'node:fs';
+import { existsSync, lstatSync, realpathSync, statSync } from 'node:fs';
 import { basename, dirname, join, relative } from 'node:path';
 import { namesIn, parseRecord, readIfThere, replaceFile } from '../files.ts';
 import type { Git } from '../git.ts';
@@ -116,25 +116,49 @@ export interface WorktreeGit {
   readonly objectFormat: string;
 }
 
+/** Answers of git by path, valid as long as the `.git` file is the same. */
+const answers = new Map<string, { readonly link: string; readonly answer: WorktreeGit }>();
+
+export const forgetWorktree = (path: string): void => void answers.delete(path);
+
 /**
  * Asks git about a worktree of the repository, and restores its `.git` file if it was deleted. `undefined` if the folder
  * belongs to another repository, for example because an agent ran `git init` in it, or to none.
  */
 export async function worktreeGitOf(repository: Repository, path: string): Promise<WorktreeGit | undefined> {
-  if (!existsSync(path)) return undefined;
+  const place = realPath(path);
+  const known = answers.get(place);
+  if (known !== undefined && known.link === stampOf(place) && isOwn(repository, known.answer))
+    return known.answer;
+  const answer = existsSync(place) ? await askForGit(repository, place) : undefined;
+  const link = stampOf(place);
+  if (answer !== undefined && link !== undefined) answers.set(place, { link, answer });
+  return answer;
+}
+
+function stampOf(path: string): string | undefined {
+  const stat = lstatSync(join(path, '.git'), { bigint: true, throwIfNoEntry: false });
+  return stat?.isFile() ? [stat.dev, stat.ino, stat.size, stat.mtimeNs, stat.ctimeNs].join(' ') : undefined;
+}
+
+async function askForGit(repository: Repository, path: string): Promise<WorktreeGit | undefined> {
   const inside = gitInside(repository, path);
   const ask = () => inside.run(['rev-parse', '--show-object-format', '--path-format=absolute', '--git-dir']);
-  let answer = await ask();
-  if (answer.code !== 0 && ownRepository(path).length === 0) {
+  let result = await ask();
+  if (result.code !== 0 && ownRepository(path).length === 0) {
     await repository.git.run(['worktree', 'repair'], { hooks: 'skip' });
-    answer = await ask();
+    result = await ask();
   }
-  if (answer.code !== 0) return undefined;
-  const [objectFormat = '', ...rest] = withoutNewline(answer.stdout).split('\n');
-  const gitDir = rest.join('\n');
+  if (result.code !== 0) return undefined;
+  const [objectFormat = '', ...rest] = withoutNewline(result.stdout).split('\n');
+  const answer = { gitDir: rest.join('\n'), objectFormat };
+  return isOwn(repository, answer) ? answer : undefined;
+}
+
+function isOwn(repository: Repository, { gitDir }: WorktreeGit): boolean {
   const commonDir = realPath(repository.commonDir);
-  const isOurs = gitDir === commonDir || dirname(gitDir) === join(commonDir, 'worktrees');
-  return isOurs ? { gitDir, objectFormat } : undefined;
+  const belongs = gitDir === commonDir || dirname(gitDir) === join(commonDir, 'worktrees');
+  return belongs && existsSync(gitDir);
 }
 
 /** Returns the private git folder of a linked worktree of the repository. */

@@ -6,7 +6,7 @@ import type { Owner } from '../../store/index.ts';
 import { type GitResult, lastLines } from '../git.ts';
 import { withRepositoryLock } from '../lock.ts';
 import type { Repository } from '../repository.ts';
-import { lockReason, type WorktreeLabel, worktreeEntries } from './entries.ts';
+import { forgetWorktree, lockReason, realPath, type WorktreeLabel, worktreeEntries } from './entries.ts';
 import { copyIncluded } from './include-files.ts';
 
 interface NewWorktree {
@@ -40,6 +40,7 @@ export const addWorktree = ({
  */
 export async function discardWorktree({ git }: Repository, path: string): Promise<void> {
   const remove = () => git.run(['worktree', 'remove', '--force', '--force', '--', path], { hooks: 'skip' });
+  forgetWorktree(realPath(path));
   const { code } = await remove();
   if (code === 0 && !existsSync(path)) return;
   await rm(path, { recursive: true, force: true });
