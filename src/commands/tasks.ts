@@ -196,11 +196,11 @@ async function claimTask({ context, task: { id, task, status }, by }: ClaimComma
   }
 }
 
-async function storeToWrite({ project }: TaskContext): Promise<EventStore> {
+async function storeToWrite({ project, io }: TaskContext): Promise<EventStore> {
   const { stateDir, host, root } = project;
   const hosted = await host?.openStore?.(stateDir, { readonly: false });
   if (hosted) return hosted;
-  if (!existsSync(storeFile(stateDir))) excludeFromGit(root);
+  if (!existsSync(storeFile(stateDir))) excludeFromGit(root, io.env);
   return openStore(stateDir);
 }
 

@@ -1,27 +1,25 @@
-import { createHash } from 'node:crypto';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { deflateSync } from 'node:zlib';
 import { RepriseError } from '../core/index.ts';
 import { type Git, gitFailed } from './git.ts';
 import { quotedPath } from './names.ts';
 
-/** A commit in bytes: one character for each, so that no encoding is changed. */
+/** Fields of a commit, with one character per byte so that every encoding survives. */
 export interface CommitText {
   readonly tree: string;
   readonly parents: readonly string[];
-  /** Its author, committer and encoding. */
+  /** Header lines for author, committer and encoding. */
   readonly lines: readonly string[];
   readonly message: string;
 }
 
-/** A commit as it is stored, without its signature. */
+/** A stored commit, without its signature. */
 export interface CommitRecord extends CommitText {
   readonly subject: string;
 }
 
-/** Reads several commits with one process. Those that are missing are left out. */
+/** Reads several commits with one process. Omits missing ones. */
 export async function readCommits(
   git: Git,
   ids: readonly string[],
@@ -43,7 +41,7 @@ export async function readCommits(
   return records;
 }
 
-/** Of the text of a commit, one character for each byte. */
+/** Parses the text of a commit, with one character per byte. */
 export function parseCommit(text: string): CommitRecord {
   const end = text.indexOf('\n\n');
   const header = (end === -1 ? text : text.slice(0, end)).split('\n');
@@ -59,7 +57,7 @@ export function parseCommit(text: string): CommitRecord {
   };
 }
 
-/** For commits that nobody sees. */
+/** Header lines of temporary commits. */
 export const stampLines = ['author', 'committer'].map(role => `${role} reprise <reprise@localhost> 0 +0000`);
 
 export function commitBytes({ tree, parents, lines, message }: CommitText): string {
@@ -73,27 +71,27 @@ export const writeCommit = (git: Git, commit: CommitText): Promise<string> =>
     encoding: 'bytes',
   });
 
-/** What a series of commits becomes on another base. Nothing is checked out: only objects are written. */
+/** Result of replaying a series of commits on another base. Only objects are written; nothing is checked out. */
 export type ReplayedCommits =
   | {
       readonly kind: 'commit';
       readonly commit: string;
-      /** All that came on top of the base, oldest first; `undefined` if merges make that a matter of order. */
+      /** New commits on top of the base, oldest first; `undefined` if merges leave their order open. */
       readonly commits: readonly LandedCommit[] | undefined;
     }
   | { readonly kind: 'nothing' }
   | Conflict;
 
-/** Where a replay stopped. All of it is data, from which somebody can go on. */
+/** State of a replay that stopped at a conflict. It is plain data, from which the replay can continue. */
 export interface Conflict extends ConflictedMerge {
-  /** What had been replayed before it. */
+  /** Commit with everything replayed before the conflict. */
   readonly at: string;
-  /** The commit that does not fit. */
+  /** Commit that conflicts. */
   readonly commit: string;
   readonly subject: string;
-  /** That come after it, oldest first. */
+  /** Commits that follow, oldest first. */
   readonly rest: readonly ListedCommit[];
-  /** Not one commit: all that the branch has, because it holds merges. */
+  /** Whether the conflict is of the whole branch at once, because the branch contains merges. */
   readonly isWhole: boolean;
 }
 
@@ -107,9 +105,8 @@ export interface ListedCommit extends LandedCommit {
 }
 
 /**
- * The commits of `tip` that `onto` does not have, one after another on top of `onto`. Authors, committers, dates and
- * messages stay, so that the same work on the same base always gives the same commits; signatures do not, because they
- * would be wrong.
+ * Replays the commits of `tip` that `onto` does not have on top of `onto`. Authors, committers, dates and messages stay, so
+ * that the same work on the same base always gives the same commits. Signatures are dropped, because they would be invalid.
  */
 export async function replayCommits(
   git: Git,
@@ -119,7 +116,7 @@ export async function replayCommits(
   if (listed.length === 0) return { kind: 'nothing' };
   const series = listed.filter(({ parents }) => parents.length < 2);
   const isLine = series.length === listed.length;
-  // Where `onto` is an ancestor of the tip, one of these commits has it as a parent.
+  // If `onto` is an ancestor of the tip, it is the parent of one of these commits.
   if (listed.some(({ parents }) => parents.includes(onto)))
     return { kind: 'commit', commit: tip, commits: isLine ? listed.map(toLanded) : undefined };
   const result = await pickAll(git, { onto, series });
@@ -147,7 +144,7 @@ interface CommitWithTree {
   readonly tree: string;
 }
 
-/** The same for commits without merges that are listed already. */
+/** Replays commits that are already listed and contain no merge. */
 export async function pickAll(
   git: Git,
   { onto, series }: { onto: string; series: readonly ListedCommit[] },
@@ -183,7 +180,7 @@ async function pick(
   const source = recordOf(records, id);
   const [parent] = parents;
   if (parent === onto.commit) return { kind: 'commit', commit: id, tree: source.tree };
-  // A commit with the tree of `onto` and the parent of `id`: their merge base is then that parent, as a pick needs it.
+  // A commit with the tree of `onto` and the parent of `id` makes that parent the merge base, as in a cherry-pick.
   const side = { tree: onto.tree, parents, lines: stampLines, message: '' };
   const merged = await withTemporaryCommit(git, side, (inside, ours) => mergeTrees(inside, ours, id));
   if (merged.kind === 'conflict') {
@@ -201,8 +198,8 @@ async function pick(
 }
 
 /**
- * Picking leaves merge commits out, and with them what was resolved or added in a merge. If that makes a difference, all
- * of it becomes one commit, so that nothing is lost and history stays a line.
+ * Checks whether replaying without merge commits has lost changes that were made in a merge. If so, the whole branch
+ * becomes a single commit, so that nothing is lost and history stays linear.
  */
 async function withMerges(
   git: Git,
@@ -221,7 +218,7 @@ async function withMerges(
   return { kind: 'commit', commit, commits: [{ commit, subject }] };
 }
 
-/** Who made the tip, and the subjects of all that the branch has. */
+/** Describes a branch as a single commit: by the author of its tip, with the subjects of all its commits. */
 export async function asOneCommit(
   git: Git,
   { onto, tip }: { onto: string; tip: string },
@@ -244,11 +241,11 @@ export type MergeResult = { readonly kind: 'clean'; readonly tree: string } | Co
 export interface ConflictedMerge {
   readonly kind: 'conflict';
   readonly files: readonly string[];
-  /** With the markers of the conflicts in its files. */
+  /** Tree whose files contain conflict markers. */
   readonly tree: string;
-  /** Of those files: what the common base (1), ours (2) and theirs (3) have, where they have it. */
+  /** Versions of these files in the common base (1), ours (2) and theirs (3), as far as they exist. */
   readonly stages: readonly ConflictStage[];
-  /** What stands behind the markers. */
+  /** Commits whose ids are the labels of the markers. */
   readonly sides: { readonly ours: string; readonly theirs: string };
 }
 
@@ -261,7 +258,7 @@ export interface ConflictStage {
 
 export async function mergeTrees(git: Git, ours: string, theirs: string): Promise<MergeResult> {
   const args = ['merge-tree', '--write-tree', '--allow-unrelated-histories', '--no-messages'];
-  // What is laid out for somebody to solve must look the same whatever he prefers.
+  // Conflicts must look the same whatever the user's settings are.
   const style = ['-c', 'merge.conflictStyle=merge'];
   const result = await git.run([...style, ...args, '-z', ours, theirs]);
   const [tree = '', ...entries] = result.stdout.split('\0');
@@ -272,7 +269,7 @@ export async function mergeTrees(git: Git, ours: string, theirs: string): Promis
   return { kind: 'conflict', files, tree, stages, sides: { ours, theirs } };
 }
 
-/** Such as `100644 <id> 2<tab>a.txt`. */
+/** Parses an entry such as `100644 <id> 2<tab>a.txt`. */
 function toStage(entry: string): ConflictStage {
   const tab = entry.indexOf('\t');
   const [mode = '', id = '', stage] = entry.slice(0, tab).split(' ');
@@ -283,28 +280,19 @@ export function recordOf(records: ReadonlyMap<string, CommitRecord>, id: string)
   const record = records.get(id);
   if (record) return record;
   throw new RepriseError('GIT_FAILED', `commit ${id} is not in the repository`, {
-    hint: 'find out what else is missing: git fsck',
+    hint: 'check what else is missing: git fsck',
   });
 }
 
-/**
- * Runs the body with a git that knows one more commit, without a process to write it. It lies in a folder of its own,
- * so that nothing of it is left in the repository.
- */
+/** Runs the body with a git that knows one more commit, which is not stored in the repository. */
 async function withTemporaryCommit<T>(
   git: Git,
   commit: CommitText,
   body: (inside: Git, id: string) => Promise<T>,
 ): Promise<T> {
-  const content = Buffer.from(commitBytes(commit), 'latin1');
-  const object = Buffer.concat([Buffer.from(`commit ${content.length}\0`), content]);
-  const id = createHash(commit.tree.length === 64 ? 'sha256' : 'sha1')
-    .update(object)
-    .digest('hex');
   const folder = mkdtempSync(join(tmpdir(), 'reprise-commit-'));
   try {
-    mkdirSync(join(folder, id.slice(0, 2)));
-    writeFileSync(join(folder, id.slice(0, 2), id.slice(2)), deflateSync(object));
+    const id = await writeCommit(git.with({ env: { GIT_OBJECT_DIRECTORY: folder } }), commit);
     return await body(git.with({ env: { GIT_ALTERNATE_OBJECT_DIRECTORIES: quotedPath(folder) } }), id);
   } finally {
     rmSync(folder, { recursive: true, force: true });

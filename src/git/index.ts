@@ -1,6 +1,6 @@
 export { anyChanged, anyChangedNow, changesSince, diffOf } from './diff.ts';
 export { namesIn, parseRecord, readIfThere } from './files.ts';
-export { createGit, type Git } from './git.ts';
+export { createGit, type Git, gitNow } from './git.ts';
 export {
   isLockFree,
   lockFolder,

@@ -18,8 +18,13 @@ export async function branchTips(
   const refs = branches.filter(isBranchName).map(branch => `refs/heads/${branch}`);
   if (refs.length === 0) return new Map();
   const output = await git.ok(['for-each-ref', '--format=%(objectname) %(refname:lstrip=2)', ...refs]);
-  const tips = output.split('\n').map(line => line.split(' '));
-  return new Map(tips.map(([commit = '', branch = '']) => [branch, commit]));
+  const lines = output.split('\n').filter(line => line !== '');
+  return new Map(
+    lines.map(line => {
+      const [commit = '', branch = ''] = line.split(' ');
+      return [branch, commit];
+    }),
+  );
 }
 
 /** Commit that is checked out. */

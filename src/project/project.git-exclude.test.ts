@@ -15,7 +15,7 @@ describe('excludeFromGit', () => {
     mkdirSync(join(root, '.reprise', 'state'), { recursive: true });
     writeFileSync(join(root, '.reprise', 'state', 'reprise.db'), '');
     expect(git(top, 'status', '--porcelain', '-uall')).not.toBe('');
-    excludeFromGit(root);
+    excludeFromGit(root, process.env);
     expect(git(top, 'status', '--porcelain', '-uall')).toBe('');
   });
 
@@ -24,16 +24,16 @@ describe('excludeFromGit', () => {
     git(root, 'init', '--quiet');
     const file = join(root, '.git', 'info', 'exclude');
     writeFileSync(file, '*.log\n.reprise/state/');
-    excludeFromGit(root);
-    excludeFromGit(root);
+    excludeFromGit(root, process.env);
+    excludeFromGit(root, process.env);
     expect(readFileSync(file, 'utf8')).toBe('*.log\n.reprise/state/\n.reprise/workspaces/\n');
   });
 
   it('does nothing outside a repository', () => {
-    expect(() => excludeFromGit(temporaryProject())).not.toThrow();
+    expect(() => excludeFromGit(temporaryProject(), process.env)).not.toThrow();
     const root = temporaryProject();
     mkdirSync(join(root, '.git'));
-    excludeFromGit(root);
+    excludeFromGit(root, process.env);
     expect(readdirSync(join(root, '.git'))).toEqual([]);
   });
 });

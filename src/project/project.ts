@@ -1,7 +1,8 @@
-import { appendFileSync, existsSync, mkdirSync, readFileSync, statSync } from 'node:fs';
-import { dirname, join, relative, resolve, sep } from 'node:path';
+import { appendFileSync, existsSync, mkdirSync, readFileSync } from 'node:fs';
+import { dirname, join, relative, resolve } from 'node:path';
 import { RepriseError } from '../core/index.ts';
 import type { WorktreeSettings } from '../engine/index.ts';
+import { gitNow } from '../git/index.ts';
 import { shellWord } from '../terminal/index.ts';
 import { formatProblem, type Problem } from '../workflow/index.ts';
 import type { Config } from '../workflow/yaml/index.ts';
@@ -132,16 +133,16 @@ export const ignoredFolders = ['.reprise/state/', '.reprise/workspaces/'];
  * Excludes the folders that Reprise writes to from git, without changing a committed file. Returns the path of the
  * exclude file. Does nothing outside a repository, or if the repository is not writable.
  */
-export function excludeFromGit(root: string): string | undefined {
-  const top = findUpwards(root, folder => existsSync(join(folder, '.git')));
-  if (top === undefined) return undefined;
+export function excludeFromGit(root: string, env: CommandIo['env']): string | undefined {
+  const args = ['rev-parse', '--path-format=absolute', '--show-prefix', '--git-path', 'info/exclude'];
+  const answer = gitNow({ cwd: root, env }, args);
+  if (answer === undefined) return undefined;
+  const [prefix = '', ...rest] = answer.split('\n');
+  const file = rest.join('\n');
   try {
-    const gitFolder = commonGitFolder(join(top, '.git'));
-    if (!existsSync(join(gitFolder, 'HEAD'))) return undefined;
-    const file = join(gitFolder, 'info', 'exclude');
     const before = existsSync(file) ? readFileSync(file, 'utf8') : '';
     const known = new Set(before.split(/\r?\n/));
-    const missing = patternsFor(relative(top, root)).filter(pattern => !known.has(pattern));
+    const missing = patternsFor(prefix.replace(/\/$/, '')).filter(pattern => !known.has(pattern));
     if (missing.length === 0) return file;
     mkdirSync(dirname(file), { recursive: true });
     appendFileSync(file, `${before === '' || before.endsWith('\n') ? '' : '\n'}${missing.join('\n')}\n`);
@@ -152,21 +153,9 @@ export function excludeFromGit(root: string): string | undefined {
   }
 }
 
-/** Follows the `.git` file of a linked worktree or a submodule to the git folder that all worktrees share. */
-function commonGitFolder(dotGit: string): string {
-  if (statSync(dotGit).isDirectory()) return dotGit;
-  const link = /^gitdir: (.*)$/m.exec(readFileSync(dotGit, 'utf8'))?.[1] ?? '';
-  const folder = resolve(dirname(dotGit), link.trim());
-  const common = join(folder, 'commondir');
-  return existsSync(common) ? resolve(folder, readFileSync(common, 'utf8').trim()) : folder;
-}
-
 /** A pattern that contains a slash is relative to the root of the worktree. */
 function patternsFor(folder: string): readonly string[] {
   if (folder === '') return ignoredFolders;
-  const prefix = folder
-    .split(sep)
-    .join('/')
-    .replace(/[\\*?[\]!# ]/g, '\\$&');
+  const prefix = folder.replace(/[\\*?[\]!# ]/g, '\\$&');
   return ignoredFolders.map(ignored => `/${prefix}/${ignored}`);
 }

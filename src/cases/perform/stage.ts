@@ -151,7 +151,7 @@ export async function setStage(options: StageOptions): Promise<Stage> {
     const { run: runProgram } = starter;
     const git = createGit({ cwd: repo, env: { ...fixedEnvironment, PATH: path, HOME: home }, runProgram });
     const base = await populate(git, options);
-    await seedClaims(repo, options.manifest.claims);
+    await seedClaims(repo, options);
     return { folder, repo, home, git, runProgram, base, remove };
   } catch (error) {
     remove();
@@ -165,9 +165,9 @@ export const onStage =
   (environment: Environment): Environment => ({ ...environment, runProgram });
 
 /** Creates the store only if the case has claims. */
-async function seedClaims(repo: string, claims: CaseManifest['claims']): Promise<void> {
+async function seedClaims(repo: string, { manifest: { claims }, path }: StageOptions): Promise<void> {
   if (claims.length === 0) return;
-  excludeFromGit(repo);
+  excludeFromGit(repo, { PATH: path });
   const store = await openStore(join(repo, '.reprise', 'state'));
   try {
     await putClaims(store, claims);

@@ -97,7 +97,7 @@ async function reportOn(
 ): Promise<InitReport> {
   const files = decisions.map(({ path, outcome, why }) => ({ path, outcome, why }));
   const paths = files.filter(({ outcome }) => outcome !== 'skipped').map(({ path }) => path);
-  const excluded = isDryRun ? undefined : excludeFromGit(root);
+  const excluded = isDryRun ? undefined : excludeFromGit(root, io.env);
   const ignored = await git.run(['check-ignore', '--no-index', '--stdin', '-z'], { input: paths.join('\0') });
   const status = await git.run(['status', '--porcelain', '-z', '--untracked-files=all', '--', ...paths]);
   return {

@@ -7,13 +7,13 @@ import { removeIfThere } from '../lock-file.ts';
 import { branchPrefix, safeSegment } from '../names.ts';
 import { type Repository, resolveCommit } from '../repository.ts';
 
-/** What Reprise knows of a branch that it made. A branch without a record is never touched. */
+/** Record of a branch that Reprise made. A branch without a record is never changed. */
 export interface BranchRecord {
   readonly branch: string;
-  /** Where it began. */
+  /** Commit that it started from. */
   readonly base: string;
   readonly run?: string | undefined;
-  /** The tip of the branch that was landed, and the commit that it became. */
+  /** Tip of the branch when it landed, and the commit that it became. */
   readonly landed?: { readonly tip: string; readonly commit: string } | undefined;
 }
 
@@ -26,13 +26,13 @@ export const writeBranchRecord = (repository: Repository, record: BranchRecord):
 export const forgetBranch = (repository: Repository, branch: string): void =>
   removeIfThere(fileOf(repository, branch));
 
-/** By name. */
+/** Lists all records, sorted by branch. */
 export const branchRecords = (repository: Repository): readonly BranchRecord[] =>
   namesIn(folderOf(repository))
     .flatMap(name => toRecord(readIfThere(join(folderOf(repository), name))) ?? [])
     .sort((a, b) => (a.branch < b.branch ? -1 : 1));
 
-/** Remembers that the work is on another branch now, if the branch is one of Reprise's. */
+/** Records that the work of a branch has landed, if Reprise made the branch. */
 export function noteLanded(
   repository: Repository,
   { branch, tip, commit }: { readonly branch: string; readonly tip: string; readonly commit: string },
@@ -43,7 +43,7 @@ export function noteLanded(
 
 const folderOf = ({ commonDir }: Repository): string => join(commonDir, 'reprise', 'branches');
 
-/** Branch names hold slashes, and may be longer than a file name. */
+/** The file name is a digest, because names of branches contain slashes and may be too long. */
 const fileOf = (repository: Repository, branch: string): string =>
   join(folderOf(repository), `${createHash('sha256').update(branch).digest('hex').slice(0, 32)}.json`);
 
@@ -59,25 +59,25 @@ function toRecord(text: string | undefined): BranchRecord | undefined {
   };
 }
 
-/** Commits that nothing else pointed to, and where they are now. */
+/** Ref that keeps commits which exist nowhere else. */
 export interface ParkedRef {
   readonly ref: string;
   readonly commit: string;
   readonly commits: number;
 }
 
-/** A branch, for work that somebody may want to go on with. */
+/** Name of a branch for commits that a person may want to continue. */
 export const parkedBranch = (name: string, commit: string): string =>
   `${branchPrefix}parked/${parkedName(name, commit)}`;
 
-/** Not a branch: an attempt that was given up is kept, but does not fill the list of branches. */
+/** Ref outside the list of branches, for the work of an abandoned attempt. */
 export const parkedRef = (name: string, commit: string): string =>
   `refs/reprise/parked/${parkedName(name, commit)}`;
 
 const parkedName = (name: string, commit: string): string =>
   `${safeSegment(name.replace(branchPrefix, '').replaceAll('/', '-'))}-${commit.slice(0, 12)}`;
 
-/** Makes the ref, unless it is there already. */
+/** Creates the ref unless it exists. */
 export async function park(git: Git, ref: string, commit: string): Promise<void> {
   if ((await resolveCommit(git, ref)) === commit) return;
   await git.ok(['update-ref', '-m', 'reprise: park', ref, commit, ''], { hooks: 'skip' });
@@ -86,20 +86,20 @@ export async function park(git: Git, ref: string, commit: string): Promise<void>
 interface KeepRequest {
   readonly repository: Repository;
   readonly commit: string;
-  /** Of the task; any text. */
+  /** Name of the task; any text. */
   readonly name: string;
 }
 
-/** For work that could not be landed: `reprise/parked/<name>`. */
+/** Keeps work that could not land on the branch `reprise/parked/<name>`. */
 export const parkOnBranch = (request: KeepRequest): Promise<string> => keepOnBranch(request, 'parked');
 
-/** For work that is to be left on a branch: `reprise/task/<name>`. */
+/** Delivers work on the branch `reprise/task/<name>`. */
 export const deliverOnBranch = (request: KeepRequest): Promise<string> => keepOnBranch(request, 'task');
 
 /**
- * Makes a branch for a commit and gives its name, with `-2`, `-3` and so on if others with other commits are there: none
- * is ever moved. Asked again for the same commit, it finds the branch that it made. Clean-up does not know these
- * branches, so they stay until a person deletes them. Throws GIT_FAILED.
+ * Creates a branch for a commit and returns its name, with `-2`, `-3` and so on if branches with other commits exist: no
+ * branch is ever moved. Idempotent for the same commit. Cleanup does not know these branches, so they stay until a person
+ * deletes them. Throws GIT_FAILED.
  */
 async function keepOnBranch(
   { repository: { git }, commit, name }: KeepRequest,
@@ -109,7 +109,7 @@ async function keepOnBranch(
   for (let number = 1; ; number++) {
     const branch = number === 1 ? plain : `${plain}-${number}`;
     const ref = `refs/heads/${branch}`;
-    // Git itself refuses if the branch is there by now.
+    // Git refuses if the branch exists.
     const { code, stderr } = await git.run(['update-ref', '-m', 'reprise: keep', ref, commit, ''], {
       hooks: 'skip',
     });
@@ -122,18 +122,18 @@ async function keepOnBranch(
   }
 }
 
-/** Work that could not be landed, where somebody finds it again. */
+/** Work that could not land, on a branch of its own. */
 export interface ParkedWork {
   readonly branch: string;
   readonly commit: string;
-  /** Of its last commit. */
+  /** Time of its last commit. */
   readonly at: string;
   readonly subject: string;
 }
 
 const parkedFields = ['refname:lstrip=2', 'objectname', 'committerdate:iso-strict', 'contents:subject'];
 
-/** By name. One process. */
+/** Lists parked work by branch, with a single process. */
 export async function parkedWork({ git }: Pick<Repository, 'git'>): Promise<readonly ParkedWork[]> {
   const format = parkedFields.map(field => `%(${field})`).join('%00');
   const lines = await git.ok(['for-each-ref', `--format=${format}`, `refs/heads/${branchPrefix}parked/`]);

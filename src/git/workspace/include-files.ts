@@ -6,19 +6,19 @@ import type { Git } from '../git.ts';
 
 export interface IncludeOptions {
   readonly git: Git;
-  /** The checkout to copy from. */
+  /** Checkout to copy from. */
   readonly root: string;
-  /** The worktree to copy to. */
+  /** Worktree to copy to. */
   readonly target: string;
-  /** More patterns, beside those in `.worktreeinclude`. */
+  /** Patterns in addition to those in `.worktreeinclude`. */
   readonly patterns?: readonly string[] | undefined;
 }
 
 const includeFile = '.worktreeinclude';
 
 /**
- * Copies what git ignores and `.worktreeinclude` names (in the syntax of `.gitignore`), such as `.env`. What is already
- * there stays; nothing is written outside of the target. Gives the copied paths.
+ * Copies ignored files that match `.worktreeinclude` (in the syntax of `.gitignore`), such as `.env`. Existing files stay,
+ * and nothing is written outside the target. Returns the copied paths.
  */
 export async function copyIncluded({ git, root, target, patterns = [] }: IncludeOptions): Promise<string[]> {
   const hasFile = readIfThere(join(root, includeFile)) !== undefined;
@@ -35,7 +35,7 @@ export async function copyIncluded({ git, root, target, patterns = [] }: Include
     ],
     { encoding: 'bytes' },
   );
-  // A name that ends with a slash is another repository, a workspace for example.
+  // A name that ends with a slash is another repository, such as a workspace.
   const files = matching.split('\0').filter(name => name !== '' && !name.endsWith('/'));
   const ignored = files.length === 0 ? [] : await onlyIgnored(from, files);
   const copied: string[] = [];
@@ -52,7 +52,7 @@ async function onlyIgnored(git: Git, files: readonly string[]): Promise<string[]
 }
 
 interface Copy {
-  /** One character for each byte. */
+  /** Path with one character per byte. */
   readonly name: string;
   readonly root: string;
   readonly target: string;
@@ -67,16 +67,13 @@ async function copyOne({ name, root, target }: Copy): Promise<boolean> {
     else await copyFile(from, to, constants.COPYFILE_EXCL | constants.COPYFILE_FICLONE);
     return true;
   } catch (error) {
-    // Something with that name is there, or the file went away in the meantime.
+    // The target exists, or the file was deleted meanwhile.
     if (['EEXIST', 'ENOTDIR', 'ENOENT', 'EISDIR'].some(code => hasCode(error, code))) return false;
     throw error;
   }
 }
 
-/**
- * `false` if one of them is a symbolic link: a folder of the checkout may lead somewhere else in the commit of the
- * worktree.
- */
+/** Returns `false` if a folder is a symbolic link, because in the commit of the worktree it may lead elsewhere. */
 async function makeFolders(target: string, name: string): Promise<boolean> {
   const parts = name === '.' ? [] : name.split('/');
   for (const [index] of parts.entries()) {
