@@ -62,10 +62,10 @@ const gitAlone = ({ args: [name, mostMs] }) =>
     };
     const git = createGit({ cwd: ready.stage.repo, env: ready.env, runProgram });
     const theatre = gitBackend({ ...ready, stage: { ...ready.stage, git, runProgram } });
-    const orders = new Dpor({ alike: symmetricSteps(ready.manifest) });
+    const orders = new Dpor({ symmetric: symmetricSteps(ready.manifest) });
     const ends = performance.now() + Number(mostMs);
     for (let policy = orders.next(); policy && performance.now() < ends; policy = orders.next()) {
-      const performed = await performCase({ theatre, policy });
+      const performed = await performCase({ backend: theatre, policy });
       if (performed.verdict.kind === 'failed') throw new Error(performed.verdict.message);
       orders.learn(performed, policy);
       schedules++;

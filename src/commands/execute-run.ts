@@ -51,7 +51,7 @@ export async function executeRun(request: Execution): Promise<ExitCode> {
   const config = await readConfig(project, io);
   const runOptions = limitsOf({ io, definition, options }, config);
   const agents = await agentsFor(definition.model, { project, io }, async () => config);
-  if (!existsSync(storeFile(project.stateDir))) excludeFromGit(project.root, io.env);
+  if (!project.host && !existsSync(storeFile(project.stateDir))) excludeFromGit(project.root, io.env);
   // Each leg has its own engine and journal, as if it were a separate process.
   const session = async (
     resumed: string | undefined,

@@ -55,7 +55,7 @@ export async function workerCommand(
   const config = await readConfig(project, io);
   const agents = await loadAgents({ project, io }, config);
   const rules = await workerRules({ io, project, config, agents }, options);
-  if (!existsSync(storeFile(project.stateDir))) excludeFromGit(project.root, io.env);
+  if (!project.host && !existsSync(storeFile(project.stateDir))) excludeFromGit(project.root, io.env);
   const view = await openWorkersView(io, { ...options, branch: rules.branch });
   const store =
     (await project.host?.openStore?.(project.stateDir, { readonly: false })) ??

@@ -107,12 +107,11 @@ function gitBackendSession({ stage, env, manifest, loaded }: PreparedCase): Back
 async function repositoryEnd(stage: Stage, main: string): Promise<RepositoryEnd> {
   const { commits, branches } = await stageHistory(stage);
   const onMain = reachable(branches.get(main), id => commits.get(id)?.parents ?? []);
-  const { git } = stage;
   const worktrees = await worktreeEntries(stage);
   return {
     main,
     onMain,
-    tree: await git.line(['rev-parse', `refs/heads/${main}^{tree}`]),
+    tree: commits.get(branches.get(main) ?? '')?.tree,
     tips: branches,
     worktrees: worktrees.map(({ path }) => path),
   };

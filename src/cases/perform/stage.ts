@@ -159,10 +159,15 @@ export async function setStage(options: StageOptions): Promise<Stage> {
   }
 }
 
-/** Makes the commands of a case start their programs through the stage. */
+/** Makes the commands of a case start their programs through the stage, in its repository. */
 export const onStage =
-  ({ runProgram }: Stage) =>
-  (environment: Environment): Environment => ({ ...environment, runProgram });
+  ({ repo, runProgram }: Stage) =>
+  (environment: Environment): Environment => {
+    const git = createGit({ cwd: repo, inheritEnv: environment.env, runProgram });
+    const opened = { root: repo, commonDir: join(repo, '.git'), git };
+    const repository = Object.assign(async () => opened, { known: () => opened });
+    return { ...environment, runProgram, ...(environment.projectRoot === repo ? { repository } : {}) };
+  };
 
 /** Creates the store only if the case has claims. */
 async function seedClaims(repo: string, { manifest: { claims }, path }: StageOptions): Promise<void> {
@@ -196,6 +201,7 @@ async function populate(git: Git, { manifest, caseFolder, project, path }: Stage
     const pack = readFileSync(join(caseFolder, base.pack));
     await restoreBase({ git, folder: git.cwd, commit, branch, shallow, pack });
     writeFiles(git.cwd, { ...files, ...chosen });
+    excludeFromGit(git.cwd, { PATH: path });
     return commit;
   }
   await initRepository(git, path);
@@ -230,20 +236,21 @@ interface StageHistory {
 }
 
 interface StageCommit {
+  readonly tree: string;
   readonly parents: readonly string[];
   readonly subject: string;
 }
 
 /** Reads all reachable commits and all branches with a single git process. */
 export async function stageHistory({ git }: Stage): Promise<StageHistory> {
-  const args = ['log', '--all', '--decorate=full', '--decorate-refs=refs/heads', '--format=%H %P%n%D%n%s'];
+  const args = ['log', '--all', '--decorate=full', '--decorate-refs=refs/heads', '--format=%H %T %P%n%D%n%s'];
   const lines = (await git.ok(args)).split('\n');
   const commits = new Map<string, StageCommit>();
   const branches = new Map<string, string>();
   for (let at = 0; at + 2 < lines.length; at += 3) {
     const [ids = '', refs = '', subject = ''] = lines.slice(at, at + 3);
-    const [id = '', ...parents] = ids.trimEnd().split(' ');
-    commits.set(id, { parents, subject });
+    const [id = '', tree = '', ...parents] = ids.trimEnd().split(' ');
+    commits.set(id, { tree, parents, subject });
     const names = refs === '' ? [] : refs.split(', ');
     for (const name of names) branches.set(name.replace(/^refs\/heads\//, ''), id);
   }

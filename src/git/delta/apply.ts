@@ -221,7 +221,8 @@ async function carryCommits(
   git: Git,
   { from, onto, tips }: { from: string; onto: string; tips: readonly string[] },
 ): Promise<CarriedCommits> {
-  const listed = await git.ok(['rev-list', '--reverse', '--topo-order', ...tips, `^${from}`]);
+  const isNew = tips.some(tip => tip !== from);
+  const listed = isNew ? await git.ok(['rev-list', '--reverse', '--topo-order', ...tips, `^${from}`]) : '';
   const ids = listed.split('\n').filter(id => id !== '');
   const records = await readCommits(git, [from, onto, ...ids]);
   const find = (id: string): CommitRecord => {

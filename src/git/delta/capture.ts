@@ -5,6 +5,7 @@ import { RepriseError } from '../../core/index.ts';
 import { type Git, gitFailed, lastLines } from '../git.ts';
 import type { Repository } from '../repository.ts';
 import { copyIndex } from '../scratch-index.ts';
+import { worktreeStatus } from '../workspace/commit.ts';
 import {
   embedded,
   refuseUnfinished,
@@ -21,43 +22,65 @@ import { stashesOf, type WorktreeState } from './state.ts';
  * CAPTURE_REFUSED if a state cannot represent the worktree.
  */
 export async function snapshot(shadow: Shadow): Promise<WorktreeState> {
-  refuseUnfinished(shadow.place);
-  const [head, files] = await Promise.all([headOf(shadow.place), filesOf(shadow)]);
-  return { ...head, ...files, refs: {} };
+  const { place } = shadow;
+  refuseUnfinished(place);
+  const [status, entries] = await Promise.all([worktreeStatus(place.git), indexEntries(place.git)]);
+  refuseUnmerged(place, entries);
+  const { head: commit = null, branch = null } = status;
+  const [stashes, files] = await Promise.all([
+    status.stashes === 0 ? [] : stashesOf(place.git),
+    commit !== null && status.uncommitted.length === 0 && isPlain(place, entries)
+      ? committedFiles(shadow, { entries, commit })
+      : filesOf(shadow, entries),
+  ]);
+  return { head: { commit, branch }, ...files, stashes, refs: {} };
 }
 
-/** Reads HEAD and stashes. */
-async function headOf({ git }: ShadowedWorktree): Promise<Pick<WorktreeState, 'head' | 'stashes'>> {
-  const args = ['rev-parse', '--revs-only', 'HEAD', '--symbolic-full-name', 'HEAD', 'refs/stash'];
-  const [commit = '', name = '', stash = ''] = (await git.ok(args)).split('\n');
-  if (commit !== '')
-    return { head: { commit, branch: branchOf(name) }, stashes: stash === '' ? [] : await stashesOf(git) };
-  const branch = branchOf(await git.line(['symbolic-ref', 'HEAD']));
-  return { head: { commit: null, branch }, stashes: await stashesOf(git) };
+function refuseUnmerged({ folder }: ShadowedWorktree, entries: readonly IndexEntry[]): void {
+  const unmerged = pathsOf(entries, ({ stage }) => stage !== '0');
+  if (unmerged.length > 0) throw unfinishedError(folder, 'merge', [...new Set(unmerged)]);
 }
 
-const branchOf = (ref: string): string | null => /^refs\/heads\/(.+)$/s.exec(ref)?.[1] ?? null;
+/** Whether all files are on disk as they are stored, git looks at all of them, and the index is a single file. */
+const isPlain = ({ gitDir }: ShadowedWorktree, entries: readonly IndexEntry[]): boolean =>
+  entries.every(({ tag, path }) => tag === 'H' && !/(^|\/)\.gitattributes$/.test(path)) &&
+  !readdirSync(gitDir).some(name => name.startsWith('sharedindex.'));
 
 type FileState = Pick<WorktreeState, 'tree' | 'index' | 'emptyFolders'>;
 
-async function filesOf(shadow: Shadow): Promise<FileState> {
+/** Files of a worktree without uncommitted changes. */
+async function committedFiles(
+  { place, index }: Shadow,
+  { entries, commit }: { readonly entries: readonly IndexEntry[]; readonly commit: string },
+): Promise<FileState> {
+  copyIndex(join(place.gitDir, 'index'), index);
+  trustIndex(index);
+  const tree = await treeOf(place.repository, commit);
+  return { tree, index: { tree, intentToAdd: [] }, emptyFolders: emptyFoldersOf(place, entries) };
+}
+
+async function filesOf(shadow: Shadow, entries: readonly IndexEntry[]): Promise<FileState> {
   const { place, git } = shadow;
-  const { entries, tree: staged } = await copyRealIndex(shadow);
+  const staged = await copyRealIndex(shadow, entries);
   const isChanged = await addEverything(shadow);
   const [tree, all] = isChanged
     ? await Promise.all([git.line(['write-tree']), indexEntries(git)])
     : [staged, entries];
-  const gitlinks = pathsOf(all, isGitlink);
   const known = new Set(pathsOf(entries, isGitlink));
-  const others = gitlinks.filter(path => !known.has(path));
+  const others = pathsOf(all, isGitlink).filter(path => !known.has(path));
   if (others.length > 0) throw embedded(place.folder, others);
-  const files = pathsOf(all, () => true);
   return {
     tree,
     index: { tree: staged, intentToAdd: await announcedIn(shadow, entries, staged) },
-    emptyFolders: emptyFoldersIn(place.folder, { files, gitlinks: new Set(gitlinks) }),
+    emptyFolders: emptyFoldersOf(place, all),
   };
 }
+
+const emptyFoldersOf = ({ folder }: ShadowedWorktree, entries: readonly IndexEntry[]): readonly string[] =>
+  emptyFoldersIn(folder, {
+    files: pathsOf(entries, () => true),
+    gitlinks: new Set(pathsOf(entries, isGitlink)),
+  });
 
 /** Entry of an index, as `git ls-files` prints it. */
 interface IndexEntry {
@@ -105,36 +128,29 @@ const emptyBlobs: ReadonlySet<string> = new Set(
   ['sha1', 'sha256'].map(algorithm => createHash(algorithm).update('blob 0\0').digest('hex')),
 );
 
-interface StagedIndex {
-  readonly entries: readonly IndexEntry[];
-  readonly tree: string;
-}
-
 /**
- * Copies the index to the shadow. With the attributes of the repository, git finds out which files are unchanged, also
- * those that it converts and those with an `assume-unchanged` bit. Without them, it would take for changed what was only
- * touched. So the shadow then relies on what the copy says about files.
+ * Copies the index to the shadow and refreshes the copy with the attributes of the repository, so that it knows all
+ * unchanged files, including converted ones and those with an `assume-unchanged` bit. The shadow has no attributes and
+ * would take a touched file for a changed one; it relies on the stat data of the copy instead. Returns the tree of what is staged.
  */
-async function copyRealIndex({ place, git, index }: Shadow): Promise<StagedIndex> {
+async function copyRealIndex({ place, git, index }: Shadow, entries: readonly IndexEntry[]): Promise<string> {
   const staged = `${index}-staged`;
   for (const copy of [index, staged]) copyIndex(join(place.gitDir, 'index'), copy);
   const real = git.with({ env: { GIT_DIR: place.gitDir } });
-  const refreshing = real.run(['update-index', '-q', '--no-split-index', '--really-refresh']);
-  const writing = real.with({ env: { GIT_INDEX_FILE: staged } }).line(['write-tree']);
-  writing.catch(() => {});
-  const [entries] = await Promise.all([indexEntries(place.git), refreshing]);
-  const unmerged = pathsOf(entries, ({ stage }) => stage !== '0');
-  if (unmerged.length > 0) throw unfinishedError(place.folder, 'merge', [...new Set(unmerged)]);
   if (entries.some(({ mode }) => mode === '040000'))
     throw new RepriseError('CAPTURE_REFUSED', `the index of ${place.folder} cannot be captured`, {
       hint: 'turn the sparse index off: git sparse-checkout reapply --no-sparse-index',
     });
+  const [tree] = await Promise.all([
+    real.with({ env: { GIT_INDEX_FILE: staged } }).line(['write-tree']),
+    real.run(['update-index', '-q', '--no-split-index', '--really-refresh']),
+  ]);
   // A file that is not there is hidden on purpose, in a sparse checkout.
   const hidden = pathsOf(entries, ({ tag, path }) => /s/i.test(tag) && existsSync(join(place.folder, path)));
   if (hidden.length > 0)
     await real.ok(['update-index', '-z', '--no-skip-worktree', '--stdin'], { input: hidden.join('\0') });
   trustIndex(index);
-  return { entries, tree: await writing };
+  return tree;
 }
 
 /** Git does not read a file again if the index looks younger than the file. */
@@ -272,6 +288,15 @@ export const worktreeState = async ({
 /** Cache of trees by commit. Commits are immutable, and many workspaces start from the same one. */
 const treesOfCommits = new Map<string, Promise<string>>();
 
+function treeOf({ git }: Repository, commit: string): Promise<string> {
+  const known = treesOfCommits.get(commit);
+  if (known !== undefined) return known;
+  const asked = git.line(['rev-parse', '--verify', '--end-of-options', `${commit}^{tree}`]);
+  treesOfCommits.set(commit, asked);
+  asked.catch(() => treesOfCommits.delete(commit));
+  return asked;
+}
+
 /** Returns the state of a worktree right after the checkout of a commit. Runs git once per commit. */
 export async function stateOfCommit(request: {
   readonly repository: Repository;
@@ -279,14 +304,7 @@ export async function stateOfCommit(request: {
   readonly branch: string | null;
 }): Promise<WorktreeState> {
   const { repository, commit, branch } = request;
-  const known = treesOfCommits.get(commit);
-  const asked =
-    known ?? repository.git.line(['rev-parse', '--verify', '--end-of-options', `${commit}^{tree}`]);
-  if (known === undefined) treesOfCommits.set(commit, asked);
-  const tree = await asked.catch(error => {
-    treesOfCommits.delete(commit);
-    throw error;
-  });
+  const tree = await treeOf(repository, commit);
   return {
     head: { commit, branch },
     tree,

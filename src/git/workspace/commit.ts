@@ -107,8 +107,8 @@ interface WorktreeStatus {
   readonly head: string | undefined;
   /** Branch that is checked out; `undefined` if HEAD is detached. */
   readonly branch: string | undefined;
-  /** Commit of a detached HEAD. */
-  readonly detachedAt: string | undefined;
+  /** Number of stashes, which all worktrees share. */
+  readonly stashes: number;
 }
 
 /** Returns the status of a worktree, or of one folder below its top. Writes nothing, not even the index. */
@@ -118,6 +118,7 @@ export async function worktreeStatus(git: Git, folder?: string): Promise<Worktre
     'status',
     '--porcelain=v2',
     '--branch',
+    '--show-stash',
     '-z',
     '--no-renames',
     '--untracked-files=all',
@@ -137,7 +138,7 @@ export async function worktreeStatus(git: Git, folder?: string): Promise<Worktre
     embedded: pathsOf(line => line.startsWith('? ') && line.endsWith('/')),
     head,
     branch: isDetached ? undefined : name,
-    detachedAt: isDetached ? head : undefined,
+    stashes: Number(header('stash') ?? 0),
   };
 }
 
