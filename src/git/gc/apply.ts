@@ -56,7 +56,8 @@ async function gather(repository: Repository): Promise<GcFacts> {
   const entries = await worktreeEntries(repository);
   const own = entries.filter(entry => entry.label?.kind === 'workspace');
   const workspaces: WorkspaceFact[] = [];
-  for (const entry of own) workspaces.push(await workspaceFact(repository, entry));
+  for (const inspected of await inOrder(repository, own))
+    workspaces.push(await workspaceFact(repository, inspected));
   const paths = new Set(own.map(entry => entry.path));
   const branches: BranchFact[] = [];
   for (const record of branchRecords(repository)) {
@@ -85,8 +86,28 @@ function unbornEntries({ commonDir }: Repository): readonly string[] {
     .filter(gitDir => labelIn(readIfThere(join(gitDir, 'locked')) ?? '') !== undefined);
 }
 
-async function workspaceFact(repository: Repository, { path, label }: WorktreeEntry): Promise<WorkspaceFact> {
-  const state = await worktreeStateAt(repository, path);
+interface InspectedWorktree {
+  readonly entry: WorktreeEntry;
+  readonly state: WorktreeState;
+}
+
+/** Sorts worktrees by their git folders. Git numbers those of the same name, so it is the order of their creation. */
+async function inOrder(
+  repository: Repository,
+  entries: readonly WorktreeEntry[],
+): Promise<readonly InspectedWorktree[]> {
+  const inspected: InspectedWorktree[] = [];
+  for (const entry of entries)
+    inspected.push({ entry, state: await worktreeStateAt(repository, entry.path) });
+  const keyOf = ({ entry, state }: InspectedWorktree) =>
+    state.kind === 'finished' ? state.gitDir : entry.path;
+  return inspected.sort((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1));
+}
+
+async function workspaceFact(
+  repository: Repository,
+  { entry: { path, label }, state }: InspectedWorktree,
+): Promise<WorkspaceFact> {
   return {
     path,
     branch: label?.branch ?? '',
