@@ -22,5 +22,5 @@ export type {
 } from './orders.ts';
 export { findPortRange, type PortRange } from './ports.ts';
 export { pushBranch } from './push.ts';
-export { type Branches, branchesOf, branchTip, readHead, resolveBase } from './refs.ts';
-export { commonDirNow, openRepository, type Repository, resolveCommit } from './repository.ts';
+export { type Branches, branchesOf, branchTip, readHead, resolveBase, resolveCommit } from './refs.ts';
+export { commonDirNow, openRepository, type Repository } from './repository.ts';

@@ -1,7 +1,7 @@
 import { RepriseError } from '../core/index.ts';
 import { type Git, lastLines } from './git.ts';
 import { branchPrefix, isBranchName, shellWord } from './names.ts';
-import { resolveCommit } from './repository.ts';
+import { resolveCommit } from './refs.ts';
 
 export interface PushRequest {
   readonly git: Git;

@@ -1,9 +1,9 @@
 import { rmSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { checkoutOfBranch } from './landing/move-branch.ts';
 import { branchesOf, branchTip, readHead } from './refs.ts';
 import { Lab, plainEnvironment } from './test-support.ts';
+import { checkoutOfBranch } from './workspace/checkout.ts';
 
 describe('the tip of a branch', () => {
   it('is found in packed refs, and in the ref that replaces them', async () => {

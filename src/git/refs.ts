@@ -1,7 +1,7 @@
 import { RepriseError } from '../core/index.ts';
 import { type Git, type GitPlace, gitNow } from './git.ts';
 import { isBranchName } from './names.ts';
-import { type Repository, resolveCommit } from './repository.ts';
+import { type Repository, withoutNewline } from './repository.ts';
 
 /** Returns the tip of a branch, or `undefined` if there is no such branch. */
 export const branchTip = async (
@@ -25,6 +25,18 @@ export async function branchTips(
       return [branch, commit];
     }),
   );
+}
+
+/** Returns the id of a commit, or `undefined` if the name does not denote one. Safe for any name. */
+export async function resolveCommit(git: Git, name: string): Promise<string | undefined> {
+  const { code, stdout } = await git.run([
+    'rev-parse',
+    '--verify',
+    '--quiet',
+    '--end-of-options',
+    `${name}^{commit}`,
+  ]);
+  return code === 0 ? withoutNewline(stdout) : undefined;
 }
 
 /** Commit that is checked out. */

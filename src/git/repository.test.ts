@@ -1,7 +1,8 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { openRepository, resolveCommit } from './repository.ts';
+import { resolveCommit } from './refs.ts';
+import { openRepository } from './repository.ts';
 import { Lab, plainEnvironment, temporaryFolder } from './test-support.ts';
 
 const open = (cwd: string) => openRepository({ cwd, inheritEnv: plainEnvironment });

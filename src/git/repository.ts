@@ -39,17 +39,5 @@ async function openUnusual(git: Git): Promise<Repository> {
 export const commonDirNow = (place: GitPlace): string | undefined =>
   gitNow(place, ['rev-parse', '--path-format=absolute', '--git-common-dir']);
 
-/** Returns the id of a commit, or `undefined` if the name does not denote one. Safe for any name. */
-export async function resolveCommit(git: Git, name: string): Promise<string | undefined> {
-  const { code, stdout } = await git.run([
-    'rev-parse',
-    '--verify',
-    '--quiet',
-    '--end-of-options',
-    `${name}^{commit}`,
-  ]);
-  return code === 0 ? withoutNewline(stdout) : undefined;
-}
-
 /** Removes the last newline only, because a path may contain newlines. */
 export const withoutNewline = (text: string): string => text.replace(/\n$/, '');

@@ -10,11 +10,11 @@ import {
   writeCommit,
 } from '../commits.ts';
 import type { Git } from '../git.ts';
-import { isCheckedOut } from '../landing/move-branch.ts';
 import { withRepositoryLock } from '../lock.ts';
 import { printable, shellWord } from '../names.ts';
-import { resolveCommit } from '../repository.ts';
+import { resolveCommit } from '../refs.ts';
 import { type ParkedRef, park, parkedRef } from '../workspace/branch-records.ts';
+import { isCheckedOut } from '../workspace/checkout.ts';
 import { worktreeStatus } from '../workspace/commit.ts';
 import { parkAll, resetWorkspace } from '../workspace/reset.ts';
 import {

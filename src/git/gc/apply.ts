@@ -4,7 +4,8 @@ import type { Owner } from '../../store/index.ts';
 import { namesIn, readIfThere } from '../files.ts';
 import { type LockRequest, withRepositoryLock } from '../lock.ts';
 import { readLock } from '../lock-file.ts';
-import { type Repository, resolveCommit } from '../repository.ts';
+import { resolveCommit } from '../refs.ts';
+import type { Repository } from '../repository.ts';
 import { type BranchRecord, branchRecords } from '../workspace/branch-records.ts';
 import { uncommittedFiles } from '../workspace/commit.ts';
 import {
@@ -12,7 +13,7 @@ import {
   labelIn,
   submodulesWithOwnCommits,
   type WorktreeEntry,
-  type WorktreeState,
+  type WorktreeFolder,
   worktreeEntries,
   worktreeStateAt,
 } from '../workspace/entries.ts';
@@ -88,7 +89,7 @@ function unbornEntries({ commonDir }: Repository): readonly string[] {
 
 interface InspectedWorktree {
   readonly entry: WorktreeEntry;
-  readonly state: WorktreeState;
+  readonly state: WorktreeFolder;
 }
 
 /** Sorts worktrees by their git folders. Git numbers those of the same name, so it is the order of their creation. */
@@ -121,7 +122,7 @@ async function workspaceFact(
 async function uncommittedIn(
   repository: Repository,
   path: string,
-  state: WorktreeState,
+  state: WorktreeFolder,
 ): Promise<readonly string[]> {
   if (state.kind !== 'finished') return state.kind === 'foreign' ? ['.git/'] : [];
   return [

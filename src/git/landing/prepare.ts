@@ -1,12 +1,13 @@
 import { RepriseError } from '../../core/index.ts';
 import { replayCommits } from '../commits.ts';
 import { isBranchName, shellWord } from '../names.ts';
-import { branchTips } from '../refs.ts';
-import { type Repository, resolveCommit } from '../repository.ts';
+import { branchTips, resolveCommit } from '../refs.ts';
+import type { Repository } from '../repository.ts';
 import { noteLanded } from '../workspace/branch-records.ts';
+import type { CheckoutRequest } from '../workspace/checkout.ts';
 import { type ScratchRequest, withScratchWorktree } from '../workspace/worktree.ts';
 import type { LandingCourse, PrepareResult, ReadyLanding, VerifyResult } from './landing.ts';
-import { type CheckoutRequest, obstacle } from './move-branch.ts';
+import { obstacle } from './move-branch.ts';
 
 export interface PrepareRequest
   extends Omit<CheckoutRequest, 'branch'>,

@@ -5,7 +5,8 @@ import { namesIn, parseRecord, readIfThere, replaceFile } from '../files.ts';
 import { type Git, lastLines } from '../git.ts';
 import { removeIfThere } from '../lock-file.ts';
 import { branchPrefix, safeSegment } from '../names.ts';
-import { type Repository, resolveCommit } from '../repository.ts';
+import { resolveCommit } from '../refs.ts';
+import type { Repository } from '../repository.ts';
 
 /** Record of a branch that Reprise made. A branch without a record is never changed. */
 export interface BranchRecord {

@@ -168,7 +168,7 @@ export async function gitDirOf(repository: Repository, path: string): Promise<st
 }
 
 /** State of the folder of a worktree that Reprise made. */
-export type WorktreeState =
+export type WorktreeFolder =
   | { readonly kind: 'finished'; readonly gitDir: string; readonly label: WorktreeLabel }
   /** The folder is gone, or a crash came before anything could be done in it. */
   | { readonly kind: 'unfinished' }
@@ -178,7 +178,7 @@ export type WorktreeState =
 const readyFile = 'reprise.json';
 
 /** Inspects the folder of a worktree that Reprise made. Needs no lock. */
-export async function worktreeStateAt(repository: Repository, path: string): Promise<WorktreeState> {
+export async function worktreeStateAt(repository: Repository, path: string): Promise<WorktreeFolder> {
   if (!existsSync(path)) return { kind: 'unfinished' };
   const gitDir = await gitDirOf(repository, path);
   if (gitDir === undefined) {
