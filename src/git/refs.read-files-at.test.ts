@@ -5,7 +5,7 @@ import { readFilesAt } from './refs.ts';
 import { Lab } from './test-support.ts';
 
 describe('the files of a folder at a commit', () => {
-  it('are those right in it, as the commit has them', async () => {
+  it('are listed without those in subfolders', async () => {
     const lab = new Lab();
     const { git } = await lab.open();
     lab.write('issues/b c.md', 'b\n');
@@ -41,7 +41,7 @@ describe('the files of a folder at a commit', () => {
     expect(await readFilesAt({ git, commit, folder: 'a.txt' })).toEqual([]);
   });
 
-  it('have no text if they are too large', async () => {
+  it('have no text above the size limit', async () => {
     const lab = new Lab();
     const { git } = await lab.open();
     mkdirSync(join(lab.root, 'issues'));
@@ -61,7 +61,7 @@ describe('the files of a folder at a commit', () => {
     ]);
   });
 
-  it('take two processes, and none for texts if there are none', async () => {
+  it('are read with two processes, or one if there are none', async () => {
     const lab = new Lab();
     const { git } = await lab.open();
     for (let i = 0; i < 20; i++) lab.write(`:(glob)*/${i}.md`, `${i}\n`);

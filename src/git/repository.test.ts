@@ -21,7 +21,7 @@ describe('opening a repository', () => {
     },
   );
 
-  it('follows what the settings of the repository say, as git does', async () => {
+  it('follows the settings of the repository', async () => {
     const lab = new Lab();
     const elsewhere = temporaryFolder();
     lab.git('config', 'core.worktree', elsewhere);
@@ -32,7 +32,7 @@ describe('opening a repository', () => {
     expect(await open(lab.root)).toMatchObject({ root: undefined, commonDir: join(lab.root, '.git') });
   });
 
-  it('passes by a folder that only looks like one', async () => {
+  it('ignores a folder that only looks like a repository', async () => {
     const lab = new Lab();
     for (const name of ['empty', 'without a HEAD']) {
       const folder = join(lab.root, name);
@@ -41,27 +41,27 @@ describe('opening a repository', () => {
     }
   });
 
-  it('is refused in a format that this git does not know', async () => {
+  it('fails for a repository format that git does not know', async () => {
     const lab = new Lab();
     lab.git('config', 'core.repositoryFormatVersion', '7');
     await expect(open(lab.root)).rejects.toMatchObject({ code: 'NOT_A_REPOSITORY' });
   });
 
-  it('knows that a linked worktree shares the git folder of the first', async () => {
+  it('finds the shared git folder of a linked worktree', async () => {
     const lab = new Lab();
     const linked = join(lab.folder, 'linked');
     lab.git('worktree', 'add', '--quiet', '--detach', linked);
     expect(await open(linked)).toMatchObject({ root: linked, commonDir: join(lab.root, '.git') });
   });
 
-  it('knows that a bare one has no checkout', async () => {
+  it('finds no checkout in a bare repository', async () => {
     const bare = join(temporaryFolder(), 'bare.git');
     mkdirSync(bare);
     new Lab().gitAt(bare, 'init', '--quiet', '--bare');
     expect(await open(bare)).toMatchObject({ root: undefined, commonDir: bare });
   });
 
-  it('is refused outside of one', async () => {
+  it('fails outside a repository', async () => {
     const cwd = temporaryFolder();
     await expect(open(cwd)).rejects.toMatchObject({
       code: 'NOT_A_REPOSITORY',
@@ -70,13 +70,13 @@ describe('opening a repository', () => {
   });
 });
 
-describe('a commit', () => {
-  it.each(['nothing', '--all', '-x', 'main:a.txt', '$(touch x)', ''])('is not what %j means', async name => {
+describe('resolving a commit', () => {
+  it.each(['nothing', '--all', '-x', 'main:a.txt', '$(touch x)', ''])('finds none for %j', async name => {
     const { git } = await new Lab().open();
     expect(await resolveCommit(git, name)).toBeUndefined();
   });
 
-  it('is found by branch, id and expression', async () => {
+  it('accepts a branch, an id and an expression', async () => {
     const lab = new Lab();
     const { git } = await lab.open();
     const id = lab.git('rev-parse', 'HEAD');

@@ -11,7 +11,7 @@ import { resetWorkspace } from './workspace/reset.ts';
 
 const open = (cwd: string) => openRepository({ cwd, inheritEnv: plainEnvironment });
 
-/** Makes a workspace, commits in it, lands it on main and removes it. */
+/** Creates a workspace, commits in it, lands it on main and removes it. */
 async function workIn(lab: Lab, cwd: string) {
   const repository = await open(cwd);
   const { owner } = lab;
@@ -27,7 +27,7 @@ async function workIn(lab: Lab, cwd: string) {
 }
 
 describe('a repository', () => {
-  it('without a commit is refused, with what to type', async () => {
+  it('without a commit is refused, with a hint', async () => {
     const root = temporaryFolder();
     new Lab().gitAt(root, 'init', '--quiet', '--initial-branch=main');
     const repository = await open(root);
@@ -40,7 +40,7 @@ describe('a repository', () => {
     }
   });
 
-  it('without the branch that was named is refused, with where to look', async () => {
+  it('without the named branch is refused, with a hint', async () => {
     const repository = await new Lab().open();
     await expect(resolveBase(repository, 'nowhere')).rejects.toMatchObject({
       code: 'WORKSPACE_FAILED',
@@ -49,7 +49,7 @@ describe('a repository', () => {
     });
   });
 
-  it('with a detached HEAD begins where that is', async () => {
+  it('with a detached HEAD starts from its commit', async () => {
     const lab = new Lab();
     lab.git('switch', '--quiet', '--detach');
     const detached = lab.commit(lab.root, 'c.txt', 'c\n');
@@ -59,7 +59,7 @@ describe('a repository', () => {
     expect(lab.git('rev-parse', 'HEAD')).toBe(detached);
   });
 
-  it('that is bare works like any other', async () => {
+  it('may be bare', async () => {
     const lab = new Lab();
     const bare = join(lab.folder, 'bare.git');
     lab.git('clone', '--quiet', '--bare', lab.root, bare);
@@ -67,7 +67,7 @@ describe('a repository', () => {
     expect(lab.gitAt(bare, 'rev-parse', 'main')).toBe(commit);
   });
 
-  it('that is opened in a linked worktree is the whole repository', async () => {
+  it('may be opened in a linked worktree', async () => {
     const lab = new Lab();
     const linked = join(lab.folder, 'linked');
     lab.git('worktree', 'add', '--quiet', '-b', 'feature', linked);
@@ -76,7 +76,7 @@ describe('a repository', () => {
     expect(lab.git('show', 'main:b.txt')).toBe('b');
   });
 
-  it('that is opened in a workspace can remove that very workspace', async () => {
+  it('may be opened in the workspace to remove', async () => {
     const lab = new Lab();
     const request = { owner: lab.owner, path: lab.workspace('one'), base: 'main', branch: 'reprise/w/one' };
     await createWorkspace({ repository: await lab.open(), ...request });
@@ -88,7 +88,7 @@ describe('a repository', () => {
     expect(lab.git('branch', '--list')).toBe('* main');
   });
 
-  it('that is a submodule of another works like any other', async () => {
+  it('may be a submodule', async () => {
     const { lab, submodule } = labWithSubmodule();
     const before = lab.git('rev-parse', 'HEAD');
     const { commit } = await workIn(lab, submodule);
@@ -106,6 +106,32 @@ function labWithSubmodule() {
   return { lab, submodule: join(lab.root, 'sub') };
 }
 
+describe('a repository with unusual refs', () => {
+  it('may have all refs packed', async () => {
+    const lab = new Lab();
+    lab.git('pack-refs', '--all', '--prune');
+    const { commit } = await workIn(lab, lab.root);
+    expect(lab.git('rev-parse', 'main')).toBe(commit);
+    expect(lab.git('status', '--porcelain')).toBe('');
+  });
+
+  it('may land on a branch that is a symbolic ref, without replacing it', async () => {
+    const lab = new Lab();
+    lab.git('branch', '--move', 'main', 'trunk');
+    lab.git('symbolic-ref', 'refs/heads/main', 'refs/heads/trunk');
+    lab.git('switch', '--quiet', '--detach');
+    const repository = await lab.open();
+    const { owner } = lab;
+    const branch = 'reprise/w/one';
+    const path = lab.workspace('one');
+    await createWorkspace({ repository, owner, path, base: 'main', branch });
+    lab.commit(path, 'b.txt', 'b\n');
+    await land({ repository, owner, source: { branch }, onto: 'trunk' });
+    expect(lab.git('symbolic-ref', 'refs/heads/main')).toBe('refs/heads/trunk');
+    expect(lab.git('show', 'main:b.txt')).toBe('b');
+  });
+});
+
 describe('a workspace with a submodule', () => {
   async function withClonedSubmodule() {
     const { lab } = labWithSubmodule();
@@ -117,13 +143,13 @@ describe('a workspace with a submodule', () => {
     return { lab, request, workspace };
   }
 
-  it('is removed if nothing was done in it, cloned or not', async () => {
+  it('is removed if it has no work', async () => {
     const { request } = await withClonedSubmodule();
     expect(await removeWorkspace(request)).toMatchObject({ branch: { kind: 'deleted' } });
     expect(existsSync(request.path)).toBe(false);
   });
 
-  it('stays while the submodule has commits that are nowhere else, also if the workspace is clean', async () => {
+  it('is kept while the submodule has commits that exist nowhere else', async () => {
     const { lab, request, workspace } = await withClonedSubmodule();
     lab.commit(join(workspace.path, 'sub'), 'lost.txt', 'lost?\n');
     expect(await removeWorkspace(request)).toMatchObject({ kind: 'uncommitted-changes' });

@@ -18,8 +18,8 @@ async function keepLab() {
   return { lab, repository, commits };
 }
 
-describe('a branch for work that is kept', () => {
-  it('has the name of its task', async () => {
+describe('a branch that keeps work', () => {
+  it('is named after its task', async () => {
     const { lab, repository, commits } = await keepLab();
     const [commit = ''] = commits;
     expect(await parkOnBranch({ repository, commit, name: 'fix-readme' })).toBe('reprise/parked/fix-readme');
@@ -27,7 +27,7 @@ describe('a branch for work that is kept', () => {
     expect(lab.git('rev-parse', 'reprise/parked/fix-readme')).toBe(commit);
   });
 
-  it('is listed with what it holds', async () => {
+  it('is listed with its last commit', async () => {
     const { repository, commits } = await keepLab();
     const [commit = '', other = ''] = commits;
     expect(await parkedWork(repository)).toEqual([]);
@@ -41,7 +41,7 @@ describe('a branch for work that is kept', () => {
     ]);
   });
 
-  it('gets a number if there is another one, and never moves that', async () => {
+  it('gets a number if the name is taken, and never moves another branch', async () => {
     const { lab, repository, commits } = await keepLab();
     const keep = (commit = '') => parkOnBranch({ repository, commit, name: 'task' });
     const made: string[] = [];
@@ -53,7 +53,7 @@ describe('a branch for work that is kept', () => {
     expect(await keep(commits[1])).toBe('reprise/parked/task-2');
   });
 
-  it('is made once by many at the same time', async () => {
+  it('is created once by concurrent calls', async () => {
     const { repository, commits } = await keepLab();
     const made = await Promise.all(
       [...commits, ...commits].map(commit => parkOnBranch({ repository, commit, name: 'task' })),
@@ -77,7 +77,7 @@ describe('a branch for work that is kept', () => {
     },
   );
 
-  it('says why it cannot be made', async () => {
+  it('reports why it cannot be created', async () => {
     const { lab, repository, commits } = await keepLab();
     lab.git('branch', 'reprise/parked');
     await expect(parkOnBranch({ repository, commit: commits[0] ?? '', name: 'x' })).rejects.toMatchObject({
@@ -106,7 +106,7 @@ describe('cleaning up after a worker', () => {
     return { lab, repository, owner, make, collect, branches };
   }
 
-  it('keeps what was parked, and removes the workspace and branch that it was parked from', async () => {
+  it('keeps parked work, and removes its original workspace and branch', async () => {
     const { lab, repository, owner, make, collect, branches } = await workerLab();
     const one = await make('one', 'reprise/worker/run-1/work');
     const two = await make('two', 'reprise/worker/run-1/more');
@@ -119,14 +119,14 @@ describe('cleaning up after a worker', () => {
     await collect();
     expect(branches()).toEqual(['main', 'reprise/parked/one', 'reprise/task/two']);
     expect(lab.git('rev-parse', 'reprise/parked/one', 'reprise/task/two')).toBe(`${parked}\n${delivered}`);
-    // Once they have landed they still are for a person to delete.
+    // Even after they have landed, only a person deletes them.
     await land({ repository, owner, source: { branch: 'reprise/parked/one' }, onto: 'main' });
     await collect();
     expect(branches()).toEqual(['main', 'reprise/parked/one', 'reprise/task/two']);
   });
 
   it.each(['reprise/task/one', 'reprise/parked/one'])(
-    'keeps %s also if it was worked on itself, until its commits are elsewhere',
+    'keeps %s as the branch of a workspace until its commits exist elsewhere',
     async branch => {
       const { lab, make, collect, branches } = await workerLab();
       const { path } = await make('one', branch);
@@ -140,7 +140,7 @@ describe('cleaning up after a worker', () => {
     },
   );
 
-  it('leaves a workspace alone in which a conflict lies', async () => {
+  it('keeps a workspace with a conflict', async () => {
     const { lab, make, collect } = await workerLab();
     const { path } = await make('one', 'reprise/worker/run-1/work');
     lab.write('a.txt', '<<<<<<< main\n', path);

@@ -24,8 +24,8 @@ async function make(lab: Lab, name: string, changes: Partial<WorkspaceRequest> =
 const label = (lab: Lab, branch: string) =>
   lockReason({ kind: 'workspace', base: lab.git('rev-parse', 'main'), branch });
 
-describe('making a workspace', () => {
-  it('gives a folder with the files of the base, on a branch of its own', async () => {
+describe('creating a workspace', () => {
+  it('checks out the base in a separate folder, on a separate branch', async () => {
     const lab = new Lab();
     const labels = { run: 'r1', step: 'build', worker: 3 };
     const { workspace, made } = await make(lab, 'one', labels);
@@ -37,7 +37,7 @@ describe('making a workspace', () => {
     expect(await listWorkspaces(await lab.open())).toEqual([{ ...workspace, missing: false }]);
   });
 
-  it('runs the hook for what was checked out, as git does for a new worktree', async () => {
+  it('runs the post-checkout hook, as git does for a new worktree', async () => {
     const lab = new Lab();
     const hook = join(lab.root, '.git/hooks/post-checkout');
     mkdirSync(join(lab.root, '.git/hooks'), { recursive: true });
@@ -47,7 +47,7 @@ describe('making a workspace', () => {
     expect(readFileSync(join(workspace.path, 'hooked.txt'), 'utf8')).toBe(`${nothing} ${workspace.base} 1\n`);
   });
 
-  it('is as git itself makes it, also beside one whose folder has the same name', async () => {
+  it('gives the same worktree as git, even beside one whose folder has the same name', async () => {
     const lab = new Lab();
     const plain = join(lab.folder, 'plain', 'one');
     lab.git('worktree', 'add', '--quiet', '-b', 'plain', plain);
@@ -84,7 +84,7 @@ describe('making a workspace', () => {
     expect((await make(lab, 'one')).made).toBe('reused');
   });
 
-  it('leaves the checkout of the user as it was, byte for byte', async () => {
+  it("does not change a byte of the user's checkout", async () => {
     const lab = new Lab();
     lab.write('a.txt', 'changed\n');
     lab.write('staged.txt', 'staged\n');
@@ -98,7 +98,7 @@ describe('making a workspace', () => {
     expect(lab.fingerprint()).toEqual(before);
   });
 
-  it.each(['main', 'feat/x'])('works beside %s, with spaces and unicode in its path', async branch => {
+  it.each(['main', 'feat/x'])('works beside %s, with spaces and Unicode in its path', async branch => {
     const lab = new Lab();
     if (branch !== 'main') lab.git('switch', '--quiet', '--create', branch);
     const path = join(lab.folder, 'söme where', "it's");
@@ -115,7 +115,7 @@ describe('making a workspace', () => {
     expect((await make(lab, 'two')).made).toBe('new');
   });
 
-  it('tracks nothing, even if the user wants branches to', async () => {
+  it("sets no upstream, even if the user's settings ask for it", async () => {
     const lab = new Lab();
     lab.git('config', 'branch.autoSetupMerge', 'always');
     const before = readFileSync(join(lab.root, '.git/config'), 'utf8');
@@ -123,7 +123,7 @@ describe('making a workspace', () => {
     expect(readFileSync(join(lab.root, '.git/config'), 'utf8')).toBe(before);
   });
 
-  it('in an empty repository is refused with a way out', async () => {
+  it('fails in an empty repository, with a hint', async () => {
     const lab = new Lab();
     lab.git('update-ref', '-d', 'HEAD');
     await expect(make(lab, 'one')).rejects.toMatchObject({
@@ -145,13 +145,13 @@ describe('making a workspace', () => {
     expect(await listWorkspaces(await lab.open())).toEqual([]);
   });
 
-  it('refuses a branch that somebody works on', async () => {
+  it('refuses a branch that is checked out elsewhere', async () => {
     const lab = new Lab();
     await expect(make(lab, 'one', { branch: 'main' })).rejects.toThrow(/already checked out|already used/);
   });
 });
 
-describe('a path that is not one of Reprise', () => {
+describe('a path that Reprise did not create', () => {
   it('is refused if it has files', async () => {
     const lab = new Lab();
     lab.write('mine.txt', 'mine\n', lab.workspace('one'));
@@ -159,7 +159,7 @@ describe('a path that is not one of Reprise', () => {
     expect(readFileSync(join(lab.workspace('one'), 'mine.txt'), 'utf8')).toBe('mine\n');
   });
 
-  it('is refused if it is a worktree of the user', async () => {
+  it("is refused if it is the user's worktree", async () => {
     const lab = new Lab();
     lab.git('worktree', 'add', '--quiet', '-b', 'reprise/w/one', lab.workspace('one'));
     await expect(make(lab, 'one')).rejects.toThrow('is not a workspace that Reprise made');
@@ -177,8 +177,8 @@ describe('a path that is not one of Reprise', () => {
   });
 });
 
-describe('making a workspace again', () => {
-  it('finds it with everything that was done in it', async () => {
+describe('creating a workspace again', () => {
+  it('finds it with its commits and changes', async () => {
     const lab = new Lab();
     const { workspace } = await make(lab, 'one');
     const commit = lab.commit(workspace.path, 'b.txt', 'b\n');
@@ -190,7 +190,7 @@ describe('making a workspace again', () => {
     expect(lab.gitAt(workspace.path, 'status', '--porcelain')).toBe('?? c.txt');
   });
 
-  it('completes one that a crash left with half of its files', async () => {
+  it('replaces one that a crash left half checked out', async () => {
     const lab = new Lab();
     const path = lab.workspace('one');
     const reason = label(lab, 'reprise/w/one');
@@ -212,7 +212,7 @@ describe('making a workspace again', () => {
     expect(branchRecords(await lab.open())).toMatchObject([{ branch: 'reprise/w/one' }]);
   });
 
-  it('remakes one whose folder was deleted, from the commits on its branch', async () => {
+  it('restores one whose folder was deleted, from its branch', async () => {
     const lab = new Lab();
     const { workspace } = await make(lab, 'one');
     const commit = lab.commit(workspace.path, 'b.txt', 'b\n');
@@ -222,7 +222,7 @@ describe('making a workspace again', () => {
     expect(lab.gitAt(workspace.path, 'rev-parse', 'HEAD')).toBe(commit);
   });
 
-  it('takes up a branch that is left without a worktree', async () => {
+  it('continues a branch that has no worktree', async () => {
     const lab = new Lab();
     const { workspace } = await make(lab, 'one');
     const commit = lab.commit(workspace.path, 'b.txt', 'b\n');
@@ -232,7 +232,7 @@ describe('making a workspace again', () => {
     expect(lab.gitAt(workspace.path, 'rev-parse', 'HEAD')).toBe(commit);
   });
 
-  it('does not take a branch of the user for one that may be deleted', async () => {
+  it('never deletes a branch that the user created', async () => {
     const lab = new Lab();
     lab.git('branch', 'feat/x');
     const { workspace } = await make(lab, 'one', { branch: 'feat/x' });
@@ -258,7 +258,7 @@ describe('ignored files', () => {
     return lab;
   };
 
-  it('come along if .worktreeinclude names them', async () => {
+  it('are copied if .worktreeinclude matches them', async () => {
     const lab = ignoring('# comment\n.env*\n/build/\n!.env.local\nnotes.txt\na.txt\n');
     const { path } = (await make(lab, 'one')).workspace;
     expect(readFileSync(join(path, '.env'), 'utf8')).toBe('SECRET=1\n');
@@ -268,7 +268,7 @@ describe('ignored files', () => {
     expect(lab.gitAt(path, 'status', '--porcelain')).toBe('');
   });
 
-  it('come along if the request names them, with mode and links', async () => {
+  it('are copied if the request matches them, with modes and symbolic links', async () => {
     const lab = ignoring('');
     lab.write('build/tool.sh', 'x\n');
     writeFileSync(join(lab.root, 'build/run'), 'x', { mode: 0o755 });
@@ -280,7 +280,7 @@ describe('ignored files', () => {
     expect(existsSync(join(path, '.env'))).toBe(false);
   });
 
-  it('are never written through a link that leads out of the workspace', async () => {
+  it('are never written through a symbolic link that leads out of the workspace', async () => {
     const lab = ignoring('.env\n');
     const outside = join(lab.folder, 'outside');
     mkdirSync(outside);
@@ -295,7 +295,7 @@ describe('ignored files', () => {
     expect(existsSync(join(path, '.env'))).toBe(true);
   });
 
-  it('of other workspaces stay there', async () => {
+  it('of other workspaces are not copied', async () => {
     const lab = ignoring('.env\n');
     writeFileSync(join(lab.root, '.git/info/exclude'), '.reprise/\n');
     await make(lab, 'one', { path: join(lab.root, '.reprise/workspaces/one') });
@@ -306,7 +306,7 @@ describe('ignored files', () => {
 });
 
 describe('several processes', () => {
-  it('make and remove 24 workspaces at once, without a failure', async () => {
+  it('create and remove 24 workspaces in parallel', async () => {
     const lab = new Lab();
     const before = lab.fingerprint();
     for (let round = 0; round < 3; round++) {
@@ -326,7 +326,7 @@ describe('several processes', () => {
     expect(lab.fingerprint()).toEqual(before);
   });
 
-  it('go on where one of them was killed, with all its commits', async () => {
+  it('resume after one of them was killed, with all its commits', async () => {
     const lab = new Lab();
     for (const lines of [2, 4, 6, 9, 12]) {
       const victim = new Worker({ task: 'make', root: lab.root, name: 'w', rounds: 8 });

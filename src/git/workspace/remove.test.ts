@@ -28,7 +28,7 @@ async function lab(name = 'one') {
 }
 
 describe('removing a workspace', () => {
-  it('takes an empty branch with it, and may be done twice', async () => {
+  it('deletes an empty branch, and is idempotent', async () => {
     const { path, remove, branches, branch } = await lab();
     expect(await remove()).toMatchObject({
       kind: 'removed',
@@ -40,7 +40,7 @@ describe('removing a workspace', () => {
     expect(await remove()).toEqual({ kind: 'removed', branch: undefined, parked: undefined });
   });
 
-  it('takes the branch with it that somebody left who was killed after removing the folder', async () => {
+  it('deletes the branch that a killed process left after it removed the folder', async () => {
     const { lab: room, repository, owner, path, branch, branches } = await lab();
     room.git('worktree', 'remove', '--force', '--force', path);
     expect(branches()).toEqual(['main', branch]);
@@ -51,7 +51,7 @@ describe('removing a workspace', () => {
     expect(branches()).toEqual(['main']);
   });
 
-  it('keeps a branch with commits that are nowhere else, and names it', async () => {
+  it('keeps a branch with commits that exist nowhere else, and returns its name', async () => {
     const { lab: room, path, remove, branches, branch } = await lab();
     room.commit(path, 'b.txt', 'b\n');
     room.commit(path, 'c.txt', 'c\n');
@@ -62,7 +62,7 @@ describe('removing a workspace', () => {
     expect(branches()).toEqual(['main', branch]);
   });
 
-  it('deletes a branch whose commits another branch has, but not the last one that has them', async () => {
+  it('deletes a branch whose commits are on another branch, but not the last such branch', async () => {
     const first = await lab();
     const { lab: room, repository, owner, branch, path } = first;
     room.commit(path, 'b.txt', 'b\n');
@@ -72,7 +72,7 @@ describe('removing a workspace', () => {
     expect(await removeWorkspace(second)).toMatchObject({ branch: { kind: 'kept', commits: 1 } });
   });
 
-  it('deletes a branch that was landed as other commits, but not if it has grown since', async () => {
+  it('deletes a branch that landed as other commits, unless it has new ones', async () => {
     const landed = await lab();
     const { lab: room, repository, owner, branch, path } = landed;
     room.commit(path, 'b.txt', 'b\n');
@@ -87,7 +87,7 @@ describe('removing a workspace', () => {
     expect(landed.branches()).toEqual(['main']);
   });
 
-  it('keeps a landed branch if main was reset since', async () => {
+  it('keeps a landed branch if main was reset afterwards', async () => {
     const { lab: room, repository, owner, branch, path, remove } = await lab();
     room.commit(path, 'b.txt', 'b\n');
     const before = room.commit(room.root, 'main.txt', 'main moved\n');
@@ -96,7 +96,7 @@ describe('removing a workspace', () => {
     expect(await remove()).toMatchObject({ branch: { kind: 'kept', commits: 1 } });
   });
 
-  it('is refused while there are uncommitted changes, until they are committed', async () => {
+  it('is refused until all changes are committed', async () => {
     const { lab: room, repository, path, remove, branches, branch } = await lab();
     room.write('a.txt', 'changed\n', path);
     room.write('sub/new file.txt', 'new\n', path);
@@ -113,7 +113,7 @@ describe('removing a workspace', () => {
     expect(room.git('show', `${branch}:sub/new file.txt`)).toBe('new');
   });
 
-  it('parks commits that were made on no branch at all', async () => {
+  it('parks commits of a detached HEAD', async () => {
     const { lab: room, path, remove, branch } = await lab();
     room.gitAt(path, 'checkout', '--quiet', '--detach');
     const commit = room.commit(path, 'b.txt', 'b\n');
@@ -124,7 +124,7 @@ describe('removing a workspace', () => {
     expect(room.git('rev-parse', `refs/heads/${parked}`)).toBe(commit);
   });
 
-  it('parks them also if the folder is gone', async () => {
+  it('parks commits of a detached HEAD even if the folder was deleted', async () => {
     const { lab: room, path, remove } = await lab();
     room.gitAt(path, 'checkout', '--quiet', '--detach');
     const commit = room.commit(path, 'b.txt', 'b\n');
@@ -133,7 +133,7 @@ describe('removing a workspace', () => {
     expect(room.git('worktree', 'list').split('\n')).toHaveLength(1);
   });
 
-  it('is refused for the checkout of the user', async () => {
+  it("is refused for the user's checkout", async () => {
     const { lab: room, repository, owner } = await lab();
     await expect(removeWorkspace({ repository, owner, path: room.root })).rejects.toMatchObject({
       code: 'WORKSPACE_FAILED',
@@ -142,7 +142,7 @@ describe('removing a workspace', () => {
     expect(existsSync(join(room.root, 'a.txt'))).toBe(true);
   });
 
-  it('leaves branches that an agent made itself', async () => {
+  it('keeps branches that an agent created', async () => {
     const { lab: room, path, remove, branches, branch } = await lab();
     room.gitAt(path, 'switch', '--quiet', '--create', 'idea');
     room.commit(path, 'b.txt', 'b\n');
@@ -151,14 +151,14 @@ describe('removing a workspace', () => {
   });
 });
 
-describe('committing what was left', () => {
+describe('committing leftover changes', () => {
   const leftOver = {
     message: '-m "x"\n\n# kept\n',
     author: { name: 'Agent', email: 'a@b' },
     at: '2026-01-02T03:04:05.678Z',
   };
 
-  it('takes new, changed and deleted files, with the author and time that were given', async () => {
+  it('includes new, changed and deleted files, with the given author and time', async () => {
     const { lab: room, repository, path } = await lab();
     room.write('ünï cödé.txt', 'new\n', path);
     rmSync(join(path, 'a.txt'));
@@ -182,7 +182,7 @@ describe('committing what was left', () => {
     await expect(commitAll({ git, ...leftOver })).rejects.toThrow(/a merge in .* is unfinished: a.txt/);
   });
 
-  it('is refused if there is another repository inside, because its files would be lost', async () => {
+  it('is refused if the workspace contains another repository', async () => {
     const { lab: room, repository, path, remove } = await lab();
     room.gitAt(path, 'init', '--quiet', 'inner');
     room.write('inner/x.txt', 'x\n', path);

@@ -28,8 +28,8 @@ async function resetLab() {
   };
 }
 
-describe('bringing a workspace back to a commit', () => {
-  it('does nothing to one in which nothing was done', async () => {
+describe('resetting a workspace', () => {
+  it('changes nothing in an unused workspace', async () => {
     const { reset, state, clean, parkedRefs } = await resetLab();
     expect(await reset()).toEqual({ parked: [] });
     expect(state()).toEqual(clean);
@@ -47,7 +47,7 @@ describe('bringing a workspace back to a commit', () => {
     expect(await reset()).toEqual({ parked: [] });
   });
 
-  it('parks nothing that another branch or the commit itself has', async () => {
+  it('parks no commits that are on another branch or in the target', async () => {
     const { lab, path, base, branch, reset, parkedRefs } = await resetLab();
     const first = lab.commit(path, 'b.txt', 'b\n');
     lab.git('branch', 'kept', branch);
@@ -59,7 +59,7 @@ describe('bringing a workspace back to a commit', () => {
     expect(parkedRefs()).toBe('');
   });
 
-  it('parks what was not committed on top of the commits, and keeps ignored files', async () => {
+  it('parks uncommitted changes on top of the commits, and keeps ignored files', async () => {
     const { lab, path, reset, state, clean } = await resetLab();
     writeFileSync(join(lab.root, '.git/info/exclude'), '.env\n');
     lab.write('.env', 'SECRET=1\n', path);
@@ -76,7 +76,7 @@ describe('bringing a workspace back to a commit', () => {
     expect(readFileSync(join(path, '.env'), 'utf8')).toBe('SECRET=1\n');
   });
 
-  it('parks both a branch and a HEAD that has left it, and goes back to the branch', async () => {
+  it('parks the branch and a detached HEAD, and returns to the branch', async () => {
     const { lab, path, reset, state, clean } = await resetLab();
     const onBranch = lab.commit(path, 'b.txt', 'b\n');
     lab.gitAt(path, 'switch', '--quiet', '--detach', 'main');
@@ -86,7 +86,7 @@ describe('bringing a workspace back to a commit', () => {
     expect(state()).toEqual(clean);
   });
 
-  it('gets it out of a rebase with conflicts, and over a lock that a killed git left', async () => {
+  it('ends a rebase with conflicts, and removes the lock of a killed git command', async () => {
     const { lab, path, branch, reset, state, clean } = await resetLab();
     const tip = lab.commit(path, 'a.txt', 'ours\n');
     lab.commit(lab.root, 'a.txt', 'theirs\n');
@@ -99,7 +99,7 @@ describe('bringing a workspace back to a commit', () => {
     expect(lab.git('rev-parse', branch)).toBe(clean[1]);
   });
 
-  it('is refused for what Reprise did not make, for no commit, and with another repository inside', async () => {
+  it('is refused for a folder that Reprise did not create, for no commit, and with another repository inside', async () => {
     const { lab, path, reset } = await resetLab();
     const repository = await lab.open();
     const request = { repository, owner: lab.owner, path: lab.root, commit: 'main' };
