@@ -178,6 +178,20 @@ test('bytes are preserved despite conversions by attributes', async () => {
   expect(readFileSync(join(other.root, 'dollar.id'), 'latin1')).toBe('$Id: mine$\nmore\n');
 });
 
+test('only changed files are recorded despite conversions by settings', async () => {
+  const { checkout } = furnished();
+  checkout.git('config', 'core.autocrlf', 'true');
+  checkout.write('plain.txt', 'one\r\ntwo\r\n');
+  checkout.commit('Convert');
+  const recorded = await record(checkout, () => checkout.write('new.txt', 'new\r\n'));
+  const touched = recorded.repository.git.with({
+    env: { GIT_ALTERNATE_OBJECT_DIRECTORIES: `"${recorded.objectsDir}"` },
+  });
+  expect(
+    await touched.ok(['diff-tree', '-r', '--name-only', recorded.before.tree, recorded.after.tree]),
+  ).toBe('new.txt\n');
+});
+
 test('an index that git is writing is never replaced', async () => {
   const { checkout } = furnished();
   const other = checkout.clone('the second');
