@@ -42,6 +42,16 @@ test('a completed run with a landing replays where no agent can start', async ()
   expect(project.read('cases/landing/first/first.snap')).toContain('landed 1 commit on main');
 });
 
+test('a run that starts at a landed commit and changes nothing replays', async () => {
+  const project = captureProject({
+    files: { 'README.md': 'Helo, world!\n', 'reprise.yaml': fixer, '.reprise/workflows/fix.yaml': fix },
+  });
+  await project.cli(['run', 'fix', '--json']);
+  const run = await project.cli(['run', 'fix', '--json']);
+  await captureAndPlay(project, project.runOf(run), 'unchanged');
+  expect(project.read('cases/unchanged/unchanged.snap')).toContain('nothing to land');
+});
+
 test('a run of a single agent replays with definitions that were never committed', async () => {
   const project = captureProject({ files: { 'README.md': 'Helo, world!\n' } });
   project.write({ 'reprise.yaml': fixer });

@@ -28,6 +28,8 @@ interface TrackedFolder {
   known?: Promise<FolderReading> | undefined;
   /** Last activity in the folder, if the state after it has not been read yet. */
   last?: Activity | undefined;
+  /** Commit at HEAD before the last activity. */
+  headBefore?: string | null | undefined;
 }
 
 export interface FolderStatesOptions {
@@ -67,10 +69,14 @@ export class FolderStates {
 
   /** Notes that everything in the workspace was committed. */
   committed(path: string, commit: string, branch: string): void {
-    const known = this.#options.source.ofCommit(commit, branch);
-    const last = this.#workspaces.get(path)?.last;
+    const { source } = this.#options;
+    const known = source.ofCommit(commit, branch);
+    const { last, headBefore } = this.#workspaces.get(path) ?? {};
     this.#workspaces.set(path, { known });
-    if (last) this.#keep(this.#options.source.beforeCommit(commit, branch).then(look => last.after(look)));
+    if (!last) return;
+    // If HEAD has not moved, there was nothing to commit, although an earlier run may have made that commit.
+    const after = commit === headBefore ? known : source.beforeCommit(commit, branch);
+    this.#keep(after.then(look => last.after(look)));
   }
 
   /** Returns the current state. In a workspace, no other activity may begin before this one has ended. */
@@ -78,7 +84,7 @@ export class FolderStates {
     const path = this.#workspaceOf(folder);
     if (path === undefined) return this.#project.owns(folder) ? this.#project.begin() : nothing;
     const look = await this.#now(path);
-    this.#workspaces.set(path, { last: activity });
+    this.#workspaces.set(path, { last: activity, headBefore: look.state?.head.commit });
     return look;
   }
 
