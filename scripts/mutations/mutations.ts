@@ -91,8 +91,8 @@ export const mutations: readonly Mutation[] = [
     changes: [
       {
         file: 'git/workspace/create.ts',
-        find: 'const fresh = await addWorktree({ repository, path, label,',
-        replace: 'const fresh = await addWorktree({ repository, path: `${path}-2`, label,',
+        find: "const worktree = { ...request, label, hooks: 'run' } as const;",
+        replace: "const worktree = { ...request, path: `${request.path}-2`, label, hooks: 'run' } as const;",
       },
     ],
   },

@@ -182,10 +182,7 @@ const fixed: GitEnvironment = {
 };
 
 /** Returns the environment of every git command, with the same language, time zone and behaviour on every machine. */
-export function gitEnvironment(
-  inherited: GitEnvironment,
-  own: GitEnvironment,
-): Record<string, string | undefined> {
+function gitEnvironment(inherited: GitEnvironment, own: GitEnvironment): Record<string, string | undefined> {
   const kept = Object.entries(inherited).filter(
     ([name]) => !misleading.has(name) && !/^GIT_CONFIG_(KEY|VALUE)_/.test(name),
   );
@@ -211,5 +208,5 @@ const settings = {
 const settingArguments = Object.entries(settings).flatMap(([key, value]) => ['-c', `${key}=${value}`]);
 
 /** Returns the arguments between `git` and the command. With `skip`, no code of the repository runs. */
-export const gitArguments = (hooks: 'run' | 'skip'): readonly string[] =>
+const gitArguments = (hooks: 'run' | 'skip'): readonly string[] =>
   hooks === 'run' ? settingArguments : [...settingArguments, '-c', 'core.hooksPath=/dev/null'];

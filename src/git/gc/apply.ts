@@ -12,10 +12,10 @@ import {
   gitInside,
   labelIn,
   submodulesWithOwnCommits,
+  type WorktreeCondition,
   type WorktreeEntry,
-  type WorktreeFolder,
+  worktreeConditionAt,
   worktreeEntries,
-  worktreeStateAt,
 } from '../workspace/entries.ts';
 import {
   type BranchFate,
@@ -89,7 +89,7 @@ function unbornEntries({ commonDir }: Repository): readonly string[] {
 
 interface InspectedWorktree {
   readonly entry: WorktreeEntry;
-  readonly state: WorktreeFolder;
+  readonly state: WorktreeCondition;
 }
 
 /** Sorts worktrees by their git folders. Git numbers those of the same name, so it is the order of their creation. */
@@ -99,7 +99,7 @@ async function inOrder(
 ): Promise<readonly InspectedWorktree[]> {
   const inspected: InspectedWorktree[] = [];
   for (const entry of entries)
-    inspected.push({ entry, state: await worktreeStateAt(repository, entry.path) });
+    inspected.push({ entry, state: await worktreeConditionAt(repository, entry.path) });
   const keyOf = ({ entry, state }: InspectedWorktree) =>
     state.kind === 'finished' ? state.gitDir : entry.path;
   return inspected.sort((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1));
@@ -122,7 +122,7 @@ async function workspaceFact(
 async function uncommittedIn(
   repository: Repository,
   path: string,
-  state: WorktreeFolder,
+  state: WorktreeCondition,
 ): Promise<readonly string[]> {
   if (state.kind !== 'finished') return state.kind === 'foreign' ? ['.git/'] : [];
   return [

@@ -10,7 +10,7 @@ import { readLock } from '../lock-file.ts';
 import type { Repository } from '../repository.ts';
 import { withScratchIndex } from '../scratch-index.ts';
 import { branchRecords } from '../workspace/branch-records.ts';
-import { gitInside, worktreeEntries, worktreeStateAt } from '../workspace/entries.ts';
+import { gitInside, worktreeConditionAt, worktreeEntries } from '../workspace/entries.ts';
 import { isSetUp } from '../workspace/save.ts';
 import type { Objects, TreeEntry } from './objects.ts';
 import { Model, type ModelHead, type ModelWorktree } from './repository.ts';
@@ -42,7 +42,7 @@ async function worktreesOf(repository: Repository): Promise<readonly ModelWorktr
   const worktrees = await Promise.all([
     root === undefined ? undefined : worktreeAt(repository.git.with({ cwd: root }), root),
     ...entries.map(async ({ path }): Promise<ModelWorktree | undefined> => {
-      const state = await worktreeStateAt(repository, path);
+      const state = await worktreeConditionAt(repository, path);
       if (state.kind !== 'finished') return undefined;
       const { gitDir, label } = state;
       const worktree = await worktreeAt(gitInside(repository, path), path);

@@ -190,6 +190,15 @@ describe('creating a workspace again', () => {
     expect(lab.gitAt(workspace.path, 'status', '--porcelain')).toBe('?? c.txt');
   });
 
+  it('finds one whose record a power cut left empty', async () => {
+    const lab = new Lab();
+    const { workspace } = await make(lab, 'one');
+    writeFileSync(join(lab.gitAt(workspace.path, 'rev-parse', '--absolute-git-dir'), 'reprise.json'), '');
+    lab.write('c.txt', 'c\n', workspace.path);
+    expect(await make(lab, 'one')).toMatchObject({ workspace, made: 'reused' });
+    expect(lab.gitAt(workspace.path, 'status', '--porcelain')).toBe('?? c.txt');
+  });
+
   it('replaces one that a crash left half checked out', async () => {
     const lab = new Lab();
     const path = lab.workspace('one');

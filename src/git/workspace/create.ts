@@ -15,8 +15,8 @@ import {
   realPath,
   type WorktreeLabel,
   worktreeAt,
+  worktreeConditionAt,
   worktreeEntries,
-  worktreeStateAt,
 } from './entries.ts';
 import { copyIncluded } from './include-files.ts';
 import { isSetUp } from './save.ts';
@@ -95,7 +95,7 @@ async function makeOrFind(request: WorkspaceRequest, label: WorktreeLabel): Prom
   const workspace = { ...rest, path: realPath(path), branch };
   let made: 'new' | 'remade' = 'new';
   if (existsSync(path) && readdirSync(path).length > 0) {
-    const state = await worktreeStateAt(repository, path);
+    const state = await worktreeConditionAt(repository, path);
     if (state.kind === 'finished') {
       const { base } = ownLabel(state.label, request);
       return { workspace: { ...workspace, base }, made: 'reused', isSetUp: isSetUp(state.gitDir) };
@@ -124,15 +124,15 @@ async function makeOrFind(request: WorkspaceRequest, label: WorktreeLabel): Prom
 /** Returns the message of git if it refuses. */
 async function tryToAdd(request: WorkspaceRequest, label: WorktreeLabel): Promise<string | undefined> {
   const { repository, base, branch, run } = request;
-  const add = (...checkOut: readonly string[]) => addWorktree({ ...request, label, checkOut, hooks: 'run' });
-  const fresh = await add(base, '--no-track', '-b', branch);
+  const worktree = { ...request, label, hooks: 'run' } as const;
+  const fresh = await addWorktree({ ...worktree, commit: base, options: ['--no-track', '-b', branch] });
   const record = { branch, base, ...(run === undefined ? {} : { run }) };
   if (fresh.code === 0) {
     writeBranchRecord(repository, record);
     return undefined;
   }
   if ((await branchTip(repository, branch)) === undefined) return lastLines(fresh.stderr);
-  const again = await add(branch);
+  const again = await addWorktree({ ...worktree, commit: branch });
   if (again.code !== 0) return lastLines(again.stderr);
   // A crash may have left the branch without its record. No other program makes branches with this prefix.
   if (branch.startsWith(branchPrefix) && !readBranchRecord(repository, branch)) {

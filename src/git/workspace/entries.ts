@@ -168,7 +168,7 @@ export async function gitDirOf(repository: Repository, path: string): Promise<st
 }
 
 /** State of the folder of a worktree that Reprise made. */
-export type WorktreeFolder =
+export type WorktreeCondition =
   | { readonly kind: 'finished'; readonly gitDir: string; readonly label: WorktreeLabel }
   /** The folder is gone, or a crash came before anything could be done in it. */
   | { readonly kind: 'unfinished' }
@@ -178,15 +178,18 @@ export type WorktreeFolder =
 const readyFile = 'reprise.json';
 
 /** Inspects the folder of a worktree that Reprise made. Needs no lock. */
-export async function worktreeStateAt(repository: Repository, path: string): Promise<WorktreeFolder> {
+export async function worktreeConditionAt(repository: Repository, path: string): Promise<WorktreeCondition> {
   if (!existsSync(path)) return { kind: 'unfinished' };
   const gitDir = await gitDirOf(repository, path);
   if (gitDir === undefined) {
     const isEmpty = namesIn(path).every(name => name === '.git') && ownRepository(path).length === 0;
     return { kind: isEmpty ? 'unfinished' : 'foreign' };
   }
-  const label = toLabel(readIfThere(join(gitDir, readyFile)));
-  return label === undefined ? { kind: 'unfinished' } : { kind: 'finished', gitDir, label };
+  const text = readIfThere(join(gitDir, readyFile));
+  if (text === undefined) return { kind: 'unfinished' };
+  // A power cut may have left the file empty; the lock has the same label.
+  const label = toLabel(text) ?? (await worktreeAt(repository, path))?.label;
+  return label === undefined ? { kind: 'foreign' } : { kind: 'finished', gitDir, label };
 }
 
 /** Marks a worktree as created completely. Before that, no work has been done in it. */

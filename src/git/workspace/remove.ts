@@ -14,7 +14,7 @@ import {
   submodulesWithOwnCommits,
   unmarkReady,
   type WorktreeEntry,
-  worktreeStateAt,
+  worktreeConditionAt,
 } from './entries.ts';
 import { discardWorktree } from './worktree.ts';
 
@@ -76,7 +76,7 @@ async function remove(
     }
     throw new RepriseError('WORKSPACE_FAILED', `${path} is not a workspace that Reprise made`);
   }
-  const state = await worktreeStateAt(repository, entry.path);
+  const state = await worktreeConditionAt(repository, entry.path);
   switch (state.kind) {
     case 'finished':
       return removeFinished(repository, { worktrees, entry, gitDir: state.gitDir });

@@ -10,7 +10,7 @@ import type { Repository } from '../repository.ts';
 import { withScratchIndex } from '../scratch-index.ts';
 import { type ParkedRef, park, parkedRef } from './branch-records.ts';
 import { refuseEmbedded, worktreeStatus } from './commit.ts';
-import { gitInside, submodulesWithOwnCommits, worktreeStateAt } from './entries.ts';
+import { gitInside, submodulesWithOwnCommits, worktreeConditionAt } from './entries.ts';
 import { commitsNowhereElse } from './remove.ts';
 
 export interface ResetRequest {
@@ -66,7 +66,7 @@ export async function ownWorkspace(
   repository: Repository,
   path: string,
 ): Promise<{ readonly gitDir: string; readonly branch: string }> {
-  const state = await worktreeStateAt(repository, path);
+  const state = await worktreeConditionAt(repository, path);
   const branch = state.kind === 'finished' ? state.label.branch : undefined;
   if (state.kind !== 'finished' || branch === undefined) {
     throw failed(`${path} is not a workspace that Reprise made`, 'make it first');

@@ -14,8 +14,10 @@ interface NewWorktree {
   /** Path that does not exist, or an empty folder. */
   readonly path: string;
   readonly label: WorktreeLabel;
-  /** Arguments that say what to check out. */
-  readonly checkOut: readonly string[];
+  /** Commit or branch to check out. */
+  readonly commit: string;
+  /** Options such as `--detach`, which decide what HEAD refers to. */
+  readonly options?: readonly string[] | undefined;
   readonly hooks: 'run' | 'skip';
   readonly signal?: AbortSignal | undefined;
 }
@@ -25,7 +27,8 @@ export const addWorktree = ({
   repository,
   path,
   label,
-  checkOut: [commit = '', ...options],
+  commit,
+  options = [],
   hooks,
   signal,
 }: NewWorktree): Promise<GitResult> =>
@@ -93,8 +96,15 @@ async function add({ repository, path, commit, include, signal }: ScratchRequest
   }
   mkdirSync(dirname(path), { recursive: true });
   const label = { kind: 'landing', base: commit } as const;
-  const checkOut = [commit, '--detach'];
-  const { code, stderr } = await addWorktree({ repository, path, label, checkOut, hooks: 'skip', signal });
+  const { code, stderr } = await addWorktree({
+    repository,
+    path,
+    label,
+    commit,
+    options: ['--detach'],
+    hooks: 'skip',
+    signal,
+  });
   if (code !== 0) {
     throw new RepriseError('WORKSPACE_FAILED', `cannot check out ${commit} in ${path}: ${lastLines(stderr)}`);
   }
