@@ -69,7 +69,7 @@ describe('a process that creates workspaces', () => {
     const survivors = workersOn(lab, { task: 'make', names: ['w'], count: 10 });
     await runTogether(survivors);
     expect(survivors[0]?.said('made')).toHaveLength(10);
-    expect(listWorkspaces(await lab.open())).toHaveLength(10);
+    expect(await listWorkspaces(await lab.open())).toHaveLength(10);
     lab.git('fsck', '--strict');
   });
 });

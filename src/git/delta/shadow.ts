@@ -128,8 +128,9 @@ export const objectStoreOf = (repository: Repository, format: string): ObjectSto
 export async function shadowedWorktreeOf(repository: Repository, path: string): Promise<ShadowedWorktree> {
   const folder = realPath(path);
   const found = await worktreeGitOf(repository, folder);
+  const isMain = repository.root !== undefined && realPath(repository.root) === folder;
+  if (!isMain && ownRepository(folder).length > 0) throw embedded(folder, ['.git']);
   if (found === undefined) {
-    if (ownRepository(folder).length > 0) throw embedded(folder, ['.git']);
     throw new RepriseError(
       'CAPTURE_REFUSED',
       `${path} is not the root of a worktree of ${repository.commonDir}`,

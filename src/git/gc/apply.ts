@@ -11,6 +11,7 @@ import { uncommittedFiles } from '../workspace/commit.ts';
 import {
   gitInside,
   labelIn,
+  ownRepository,
   submodulesWithOwnCommits,
   type WorktreeCondition,
   type WorktreeEntry,
@@ -128,6 +129,7 @@ async function uncommittedIn(
   return [
     ...(await uncommittedFiles(gitInside(repository, path))),
     ...(await submodulesWithOwnCommits(repository.git, state.gitDir)),
+    ...ownRepository(path),
   ];
 }
 

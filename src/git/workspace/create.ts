@@ -146,7 +146,7 @@ async function finish({ repository, path, include }: WorkspaceRequest, label: Wo
   if (gitDir === undefined) throw failed(`git made no worktree at ${path}`);
   const { git, root } = repository;
   if (root !== undefined) await copyIncluded({ git, root, target: path, patterns: include });
-  markReady(gitDir, label);
+  markReady(repository, { path, gitDir, label });
 }
 
 /** Throws WORKSPACE_FAILED unless Reprise made the worktree for the same branch. */

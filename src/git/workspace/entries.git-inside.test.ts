@@ -27,7 +27,8 @@ describe('a workspace whose .git was removed', () => {
     const { repository, path, checkout, untouched } = await insideLab();
     rmSync(join(path, '.git'));
     const git = gitInside(repository, path);
-    await expect(git.ok(['add', '--all'])).rejects.toThrow('not a git repository');
+    await git.ok(['add', '--all']);
+    expect(await git.line(['symbolic-ref', 'HEAD'])).toBe('refs/heads/reprise/w/one');
     expect(checkout()).toEqual(untouched);
   });
 
@@ -70,27 +71,65 @@ describe('a workspace whose .git was removed', () => {
 });
 
 describe('a workspace that an agent turned into a separate repository', () => {
+  const at = '2026-01-02T03:04:05.678Z';
+
+  async function separateLab(...options: readonly string[]) {
+    const inside = await insideLab();
+    const { lab, path, request } = inside;
+    rmSync(join(path, '.git'));
+    lab.gitAt(path, 'init', '--quiet', '--initial-branch=own', ...options);
+    const work = { path, branch: request.branch, base: lab.git('rev-parse', 'main'), message: 'Save', at };
+    return { ...inside, work };
+  }
+
   it.each([
     ['a .git folder', []],
     ['a .git file', ['--separate-git-dir=../elsewhere']],
-  ])('is neither removed, reset, saved nor made again (%s)', async (_, options) => {
-    const { lab, repository, owner, path, request, checkout, untouched } = await insideLab();
-    rmSync(join(path, '.git'));
-    lab.gitAt(path, 'init', '--quiet', '--initial-branch=own', ...options);
+  ])('saves its work on its own branch, and can be reset (%s)', async (_, options) => {
+    const { lab, repository, owner, path, request, work, checkout, untouched } = await separateLab(
+      ...options,
+    );
+    expect(await createWorkspace(request)).toMatchObject({ made: 'reused' });
+    expect(await saveWork(repository, work)).toMatchObject({ commits: 1, files: 1 });
+    expect(lab.git('show', `${request.branch}:new.txt`)).toBe('new');
+    expect(lab.gitAt(path, 'symbolic-ref', 'HEAD')).toBe('refs/heads/own');
+    expect(await resetWorkspace({ repository, owner, path, commit: 'main' })).toMatchObject({
+      parked: [{ commits: 1 }],
+    });
+    expect(checkout()).toEqual(untouched);
+  });
+
+  it('is not removed, because its commits exist nowhere else', async () => {
+    const { repository, owner, path, work } = await separateLab();
+    await saveWork(repository, work);
     expect(await removeWorkspace({ repository, owner, path })).toEqual({
       kind: 'uncommitted-changes',
       files: ['.git/'],
     });
+    expect(existsSync(join(path, '.git/HEAD'))).toBe(true);
+  });
+
+  it('is neither changed nor removed if its git folder is unknown', async () => {
+    const { lab, repository, owner, path, request, work } = await separateLab();
+    rmSync(join(lab.root, '.git/reprise/worktrees'), { recursive: true });
+    const refusal = { code: 'WORKSPACE_FAILED', message: `there is another repository in ${path}: .git` };
+    await expect(createWorkspace(request)).rejects.toMatchObject(refusal);
+    await expect(saveWork(repository, work)).rejects.toMatchObject(refusal);
     await expect(resetWorkspace({ repository, owner, path, commit: 'main' })).rejects.toMatchObject({
       code: 'WORKSPACE_FAILED',
     });
-    const refusal = { code: 'WORKSPACE_FAILED', message: `there is another repository in ${path}: .git` };
-    await expect(createWorkspace(request)).rejects.toMatchObject(refusal);
-    const work = { path, branch: request.branch, base: lab.git('rev-parse', 'main') };
-    const at = '2026-01-02T03:04:05.678Z';
-    await expect(saveWork(repository, { ...work, message: 'Save', at })).rejects.toMatchObject(refusal);
+    expect(await removeWorkspace({ repository, owner, path })).toMatchObject({ files: ['.git/'] });
     expect(existsSync(join(path, 'new.txt'))).toBe(true);
-    expect(lab.gitAt(path, 'symbolic-ref', 'HEAD')).toBe('refs/heads/own');
-    expect(checkout()).toEqual(untouched);
   });
+});
+
+it('ignores the record of a worktree whose git folder has become another one', async () => {
+  const { lab, repository, path, request } = await insideLab();
+  lab.git('worktree', 'remove', '--force', '--force', path);
+  const other = join(lab.folder, 'elsewhere', 'one');
+  lab.git('worktree', 'add', '--quiet', '-b', 'other', other);
+  lab.git('worktree', 'add', '--quiet', path, request.branch);
+  expect(lab.gitAt(other, 'rev-parse', '--absolute-git-dir')).toBe(join(lab.root, '.git/worktrees/one'));
+  expect(await gitDirOf(repository, path)).toBe(join(lab.root, '.git/worktrees/one1'));
+  expect(await gitInside(repository, path).line(['symbolic-ref', '--short', 'HEAD'])).toBe(request.branch);
 });

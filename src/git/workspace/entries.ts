@@ -1,4 +1,5 @@
-import { existsSync, lstatSync, realpathSync, statSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { existsSync, realpathSync, statSync } from 'node:fs';
 import { basename, dirname, join, relative } from 'node:path';
 import { namesIn, parseRecord, readIfThere, replaceFile } from '../files.ts';
 import type { Git } from '../git.ts';
@@ -101,13 +102,57 @@ export function realPath(path: string): string {
   }
 }
 
+/** A worktree that Reprise made completely. Before that, no work has been done in it. */
+export interface FinishedWorktree {
+  /** Private git folder of the worktree. */
+  readonly gitDir: string;
+  readonly label: WorktreeLabel;
+}
+
+const readyFile = 'reprise.json';
+
+/** File that tells where the git folder of a worktree is, even if an agent replaces the `.git` file that says so. */
+const placeFile = ({ commonDir }: Pick<Repository, 'commonDir'>, path: string): string =>
+  join(
+    commonDir,
+    'reprise',
+    'worktrees',
+    `${createHash('sha256').update(path).digest('hex').slice(0, 32)}.json`,
+  );
+
+/** Records that a worktree is complete. */
+export function markReady(
+  repository: Repository,
+  { path, gitDir, label }: FinishedWorktree & { readonly path: string },
+): void {
+  const place = realPath(path);
+  replaceFile(placeFile(repository, place), `${JSON.stringify({ gitDir })}\n`);
+  replaceFile(join(gitDir, readyFile), `${JSON.stringify({ ...label, path: place })}\n`);
+}
+
+/** Marks a worktree as disposable before its deletion, so that a half-deleted one is not taken for a workspace. */
+export const unmarkReady = (gitDir: string): void => removeIfThere(join(gitDir, readyFile));
+
+export const forgetPlace = (repository: Repository, path: string): void =>
+  removeIfThere(placeFile(repository, realPath(path)));
+
+/** Finds a finished worktree by its records. Another worktree may have its git folder by now, so both must agree. */
+function recordedAt(repository: Pick<Repository, 'commonDir'>, path: string): FinishedWorktree | undefined {
+  const { gitDir } = parseRecord(readIfThere(placeFile(repository, path))) ?? {};
+  if (typeof gitDir !== 'string') return undefined;
+  const text = readIfThere(join(gitDir, readyFile));
+  const label = toLabel(text);
+  return label === undefined || parseRecord(text)?.['path'] !== path ? undefined : { gitDir, label };
+}
+
 /**
  * Git in a worktree, without searching for a repository. If an agent deletes the `.git` file of its workspace, a search
  * would find the user's checkout further up, and change it.
  */
-export function gitInside({ git }: Pick<Repository, 'git'>, path: string): Git {
+export function gitInside(repository: Pick<Repository, 'git' | 'commonDir'>, path: string): Git {
   const top = realPath(path);
-  return git.with({ cwd: path, env: { GIT_DIR: join(top, '.git'), GIT_WORK_TREE: top } });
+  const gitDir = recordedAt(repository, top)?.gitDir ?? join(top, '.git');
+  return repository.git.with({ cwd: path, env: { GIT_DIR: gitDir, GIT_WORK_TREE: top } });
 }
 
 /** Git folder of a worktree, and the hash function of its object ids. */
@@ -116,49 +161,36 @@ export interface WorktreeGit {
   readonly objectFormat: string;
 }
 
-/** Answers of git by path, valid as long as the `.git` file is the same. */
-const answers = new Map<string, { readonly link: string; readonly answer: WorktreeGit }>();
-
-export const forgetWorktree = (path: string): void => void answers.delete(path);
-
 /**
- * Asks git about a worktree of the repository, and restores its `.git` file if it was deleted. `undefined` if the folder
- * belongs to another repository, for example because an agent ran `git init` in it, or to none.
+ * Returns the git folder of a worktree of the repository, and restores the `.git` file if it was deleted. `undefined` if
+ * the folder belongs to another repository or to none.
  */
 export async function worktreeGitOf(repository: Repository, path: string): Promise<WorktreeGit | undefined> {
   const place = realPath(path);
-  const known = answers.get(place);
-  if (known !== undefined && known.link === stampOf(place) && isOwn(repository, known.answer))
-    return known.answer;
-  const answer = existsSync(place) ? await askForGit(repository, place) : undefined;
-  const link = stampOf(place);
-  if (answer !== undefined && link !== undefined) answers.set(place, { link, answer });
-  return answer;
+  if (!existsSync(place)) return undefined;
+  const recorded = recordedAt(repository, place);
+  if (!recorded) return askForGit(repository, place);
+  if (!existsSync(join(place, '.git'))) await repairLinks(repository);
+  const { gitDir, label } = recorded;
+  return { gitDir, objectFormat: label.base.length === 64 ? 'sha256' : 'sha1' };
 }
 
-function stampOf(path: string): string | undefined {
-  const stat = lstatSync(join(path, '.git'), { bigint: true, throwIfNoEntry: false });
-  return stat?.isFile() ? [stat.dev, stat.ino, stat.size, stat.mtimeNs, stat.ctimeNs].join(' ') : undefined;
-}
+const repairLinks = ({ git }: Repository) => git.run(['worktree', 'repair'], { hooks: 'skip' });
 
 async function askForGit(repository: Repository, path: string): Promise<WorktreeGit | undefined> {
   const inside = gitInside(repository, path);
   const ask = () => inside.run(['rev-parse', '--show-object-format', '--path-format=absolute', '--git-dir']);
   let result = await ask();
   if (result.code !== 0 && ownRepository(path).length === 0) {
-    await repository.git.run(['worktree', 'repair'], { hooks: 'skip' });
+    await repairLinks(repository);
     result = await ask();
   }
   if (result.code !== 0) return undefined;
   const [objectFormat = '', ...rest] = withoutNewline(result.stdout).split('\n');
-  const answer = { gitDir: rest.join('\n'), objectFormat };
-  return isOwn(repository, answer) ? answer : undefined;
-}
-
-function isOwn(repository: Repository, { gitDir }: WorktreeGit): boolean {
+  const gitDir = rest.join('\n');
   const commonDir = realPath(repository.commonDir);
-  const belongs = gitDir === commonDir || dirname(gitDir) === join(commonDir, 'worktrees');
-  return belongs && existsSync(gitDir);
+  const isOurs = gitDir === commonDir || dirname(gitDir) === join(commonDir, 'worktrees');
+  return isOurs ? { gitDir, objectFormat } : undefined;
 }
 
 /** Returns the private git folder of a linked worktree of the repository. */
@@ -169,13 +201,11 @@ export async function gitDirOf(repository: Repository, path: string): Promise<st
 
 /** State of the folder of a worktree that Reprise made. */
 export type WorktreeCondition =
-  | { readonly kind: 'finished'; readonly gitDir: string; readonly label: WorktreeLabel }
-  /** The folder is gone, or a crash came before anything could be done in it. */
+  | ({ readonly kind: 'finished' } & FinishedWorktree)
+  /** The folder is gone, or a crash came before any work could be done in it. */
   | { readonly kind: 'unfinished' }
-  /** The folder has contents, but belongs to another repository. */
+  /** The folder has contents, but its git folder is unknown. */
   | { readonly kind: 'foreign' };
-
-const readyFile = 'reprise.json';
 
 /** Inspects the folder of a worktree that Reprise made. Needs no lock. */
 export async function worktreeConditionAt(repository: Repository, path: string): Promise<WorktreeCondition> {
@@ -191,13 +221,6 @@ export async function worktreeConditionAt(repository: Repository, path: string):
   const label = toLabel(text) ?? (await worktreeAt(repository, path))?.label;
   return label === undefined ? { kind: 'foreign' } : { kind: 'finished', gitDir, label };
 }
-
-/** Marks a worktree as created completely. Before that, no work has been done in it. */
-export const markReady = (gitDir: string, label: WorktreeLabel): void =>
-  replaceFile(join(gitDir, readyFile), `${JSON.stringify(label)}\n`);
-
-/** Marks a worktree as disposable before its deletion, so that a half-deleted one is not taken for a workspace. */
-export const unmarkReady = (gitDir: string): void => removeIfThere(join(gitDir, readyFile));
 
 /** `.git/` if the folder has become a separate repository, whose commits exist nowhere else. */
 export function ownRepository(path: string): readonly string[] {

@@ -10,6 +10,7 @@ import { worktreeStatus } from './commit.ts';
 import {
   allWorktrees,
   gitInside,
+  ownRepository,
   realPath,
   submodulesWithOwnCommits,
   unmarkReady,
@@ -101,7 +102,7 @@ async function removeFinished(
     worktreeStatus(gitInside(repository, removed.entry.path)),
     submodulesWithOwnCommits(repository.git, gitDir),
   ]);
-  const files = [...uncommitted, ...submodules];
+  const files = [...uncommitted, ...submodules, ...ownRepository(removed.entry.path)];
   if (files.length > 0) return { kind: 'uncommitted-changes', files };
   return discard(repository, removed, () => unmarkReady(gitDir));
 }

@@ -6,7 +6,7 @@ import type { Owner } from '../../store/index.ts';
 import { type GitResult, lastLines } from '../git.ts';
 import { withRepositoryLock } from '../lock.ts';
 import type { Repository } from '../repository.ts';
-import { forgetWorktree, lockReason, realPath, type WorktreeLabel, worktreeEntries } from './entries.ts';
+import { forgetPlace, lockReason, type WorktreeLabel, worktreeEntries } from './entries.ts';
 import { copyIncluded } from './include-files.ts';
 
 interface NewWorktree {
@@ -41,9 +41,10 @@ export const addWorktree = ({
  * Deletes a worktree with its folder, if there is one. Git refuses to remove a folder without a `.git` file, which a crash
  * may have left, but not a folder that is gone. To be called with the lock `worktrees`.
  */
-export async function discardWorktree({ git }: Repository, path: string): Promise<void> {
+export async function discardWorktree(repository: Repository, path: string): Promise<void> {
+  const { git } = repository;
   const remove = () => git.run(['worktree', 'remove', '--force', '--force', '--', path], { hooks: 'skip' });
-  forgetWorktree(realPath(path));
+  forgetPlace(repository, path);
   const { code } = await remove();
   if (code === 0 && !existsSync(path)) return;
   await rm(path, { recursive: true, force: true });

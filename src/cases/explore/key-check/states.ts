@@ -94,7 +94,7 @@ export class GitState {
     if (name.startsWith('reprise/locks/land/')) return ['lock:land'];
     // This lock is held only within one effect.
     if (name.startsWith('reprise/locks/worktrees/')) return undefined;
-    return name.startsWith('worktrees/') ? ['gitworktrees'] : this.#checkedOut;
+    return /^(reprise\/)?worktrees\//.test(name) ? ['gitworktrees'] : this.#checkedOut;
   }
 
   #branchRecord(file: string): Facts {
