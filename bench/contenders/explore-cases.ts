@@ -11,7 +11,7 @@ import { Dpor } from '../../src/effects/explore/dpor.ts';
 import { createGit } from '../../src/git/git.ts';
 import { contend } from '../lib/contend.ts';
 
-const theatres = { memory: memoryBackend, git: gitBackend };
+const backends = { memory: memoryBackend, git: gitBackend };
 
 async function prepared(name, use) {
   const context = testContext({ env: process.env, cwd: process.cwd() }, runCommand);
@@ -28,7 +28,7 @@ const exploreOnce = (name, on, forMs) =>
   prepared(name, async ready => {
     const schedules = Number.POSITIVE_INFINITY;
     const options = { policy: 'dpor', forMs, schedules, seed: 1, crashes: false, faults: [] };
-    const explorer = new CaseExplorer(await theatres[on](ready), options);
+    const explorer = new CaseExplorer(await backends[on](ready), options);
     const before = performance.now();
     await explorer.explore(forMs);
     const ms = performance.now() - before;
@@ -61,11 +61,11 @@ const gitAlone = ({ args: [name, mostMs] }) =>
       }
     };
     const git = createGit({ cwd: ready.stage.repo, env: ready.env, runProgram });
-    const theatre = gitBackend({ ...ready, stage: { ...ready.stage, git, runProgram } });
+    const backend = gitBackend({ ...ready, stage: { ...ready.stage, git, runProgram } });
     const orders = new Dpor({ symmetric: symmetricSteps(ready.manifest) });
     const ends = performance.now() + Number(mostMs);
     for (let policy = orders.next(); policy && performance.now() < ends; policy = orders.next()) {
-      const performed = await performCase({ backend: theatre, policy });
+      const performed = await performCase({ backend, policy });
       if (performed.verdict.kind === 'failed') throw new Error(performed.verdict.message);
       orders.learn(performed, policy);
       schedules++;
