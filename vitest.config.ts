@@ -10,6 +10,8 @@ const folderOf = (suite: string) => `test/${suite}/**/*.test.ts`;
 const long = {
   /** Real processes that kill themselves after every commit, and resume. */
   crash: { testTimeout: quarterOfAnHour, maxConcurrency: 2 },
+  /** Hostile and broken input, files and limits of the system, given to the real CLI. */
+  attack: { testTimeout: quarterOfAnHour, maxWorkers: 2 },
   /** Recorded cases under many schedules, with a crash at every effect. */
   explore: { testTimeout: quarterOfAnHour, fileParallelism: false },
   /** Many rounds, for races that show once in a hundred, and many processes that stop or fail. */

@@ -8,8 +8,11 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 const dist = resolve('dist');
 const cli = join(dist, 'cli', 'main.js');
 
-/** Files that Node loads; those of the package are relative to `dist/`. */
-function loadedBy(args: readonly string[]): readonly string[] {
+/** Files that Node loads; those of the package are relative to `dist/`. `project` contains files of the folder. */
+function loadedBy(
+  args: readonly string[],
+  project: Readonly<Record<string, string>> = {},
+): readonly string[] {
   const folder = mkdtempSync(join(tmpdir(), 'reprise-loading-'));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   const list = join(folder, 'loaded');
@@ -19,14 +22,22 @@ export async function load(url, context, next) {
   return next(url, context);
 }`;
   writeFileSync(join(folder, 'hook.mjs'), hook);
-  const start = `import { register } from 'node:module'; register(${JSON.stringify(pathToFileURL(join(folder, 'hook.mjs')).href)});`;
+  // The hook does not see what is loaded with `require`.
+  const start = `import { appendFileSync } from 'node:fs';
+import Module, { register } from 'node:module';
+import { pathToFileURL } from 'node:url';
+register(${JSON.stringify(pathToFileURL(join(folder, 'hook.mjs')).href)});
+process.on('exit', () => {
+  for (const file of Object.keys(Module._cache)) appendFileSync(${JSON.stringify(list)}, pathToFileURL(file) + '\\n');
+});`;
   writeFileSync(join(folder, 'start.mjs'), start);
+  for (const [name, text] of Object.entries(project)) writeFileSync(join(folder, name), text);
   const importing = ['--import', pathToFileURL(join(folder, 'start.mjs')).href];
   const { status, stderr } = spawnSync(process.execPath, [...importing, ...args], {
     cwd: folder,
     encoding: 'utf8',
   });
-  expect([status, stderr]).toEqual([0, '']);
+  expect([status, project['w.yaml'] ? '' : stderr]).toEqual([0, '']);
   const prefix = `${pathToFileURL(dist).href}/`;
   return readFileSync(list, 'utf8')
     .trimEnd()
@@ -49,6 +60,18 @@ describe('the built package', () => {
   it('loads commander and no command for `reprise --help`', () => {
     const loaded = loadedBy([cli, '--help']);
     expect(loaded.filter(file => !file.includes('/node_modules/commander/')).length).toBeLessThanOrEqual(6);
+  });
+
+  it.each([
+    ['nothing for a workflow without a schema', '', []],
+    ['ajv and re2js for one with a schema', ', output: { pattern: a }', ['ajv', 're2js']],
+  ])('loads of its checks %s', (_, output, packages) => {
+    const workflow = `{ name: w, steps: [{ id: a, run: "true"${output} }] }`;
+    const loaded = loadedBy([cli, 'run', 'w.yaml'], { 'w.yaml': workflow });
+    const checks = ['ajv', 're2js'].filter(name =>
+      loaded.some(file => file.includes(`/node_modules/${name}/`)),
+    );
+    expect(checks).toEqual(packages);
   });
 
   it('loads no dependency and no lazy chunk for `import "reprise"`', () => {

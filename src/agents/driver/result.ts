@@ -1,5 +1,6 @@
 import { type ErrorData, type Json, type JsonObject, toErrorData, toJson } from '../../core/index.ts';
 import type { ProcessEnd } from '../../process/index.ts';
+import { compileOutputSchema } from '../../workflow/index.ts';
 import type { SessionRequest, SessionResult } from '../session.ts';
 import { failed, protocolError, reportedFailure, withDenials } from './failures.ts';
 import type { AgentVerdict } from './protocol.ts';
@@ -98,9 +99,8 @@ export async function structuredAnswer(options: {
   readonly given: Json | undefined;
   readonly text: string;
 }): Promise<StructuredResult> {
-  // Loading the schema library takes 100 ms, and most sessions do not need it.
-  const { compileOutputSchema } = await import('../../workflow/yaml/schema-parts.ts');
-  const compiled = compileOutputSchema(options.schema);
+  // The step checks the answer again: its own code, or the same schema, whose patterns were checked at load.
+  const compiled = compileOutputSchema(options.schema, { unsafePatterns: 'skip' });
   if (compiled.kind === 'invalid') return invalid(`the output schema cannot be used: ${compiled.reason}`);
   const candidates = options.given === undefined ? candidatesIn(options.text) : [options.given];
   let problem: ErrorData | undefined;

@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import { PatternError } from '../../workflow/index.ts';
 import { patternOf, splitArguments } from './fields.ts';
 
 it.each([
@@ -19,10 +20,14 @@ it.each([
 });
 
 it('parses a text between slashes as a regular expression, and any other text literally', () => {
-  expect(patternOf('/a.c/i')).toEqual(/a.c/i);
-  expect(patternOf('/^landed\\n$/m')).toEqual(/^landed\n$/m);
+  const isIn = (written: string, text: string) => {
+    const pattern = patternOf(written);
+    return typeof pattern === 'string' ? undefined : pattern.test(text);
+  };
+  expect(['ABC', 'a.c', 'a-b'].map(text => isIn('/a.c/i', text))).toEqual([true, true, false]);
+  expect(['it\nlanded\n', 'landed'].map(text => isIn('/^landed\\n$/m', text))).toEqual([true, false]);
   expect(patternOf('a.c')).toBe('a.c');
   expect(patternOf('/usr/bin/git')).toBe('/usr/bin/git');
   expect(patternOf('//')).toBe('//');
-  expect(() => patternOf('/a(/')).toThrow(SyntaxError);
+  expect(() => patternOf('/a(/')).toThrow(PatternError);
 });

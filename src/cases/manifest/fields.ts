@@ -1,4 +1,5 @@
 import { parseDuration } from '../../core/index.ts';
+import { compilePattern, type Pattern } from '../../workflow/index.ts';
 import type { CaseManifest, CaseStep, Texts } from './manifest.ts';
 import {
   anyText,
@@ -164,11 +165,11 @@ export function fileUsedAsFolder(paths: readonly string[]): { file: string; path
 
 /**
  * Parses an expected output. A text between slashes, optionally followed by flags, is a regular expression; any other
- * text is literal. Throws a SyntaxError for an invalid regular expression.
+ * text is literal. Throws PatternError for a regular expression that is invalid or cannot be matched in linear time.
  */
-export function patternOf(written: string): string | RegExp {
+export function patternOf(written: string): string | Pattern {
   const [, source, flags] = /^\/([\s\S]+)\/([dgimsuvy]*)$/.exec(written) ?? [];
-  return source === undefined ? written : new RegExp(source, flags);
+  return source === undefined ? written : compilePattern(source, flags);
 }
 
 /**

@@ -644,7 +644,7 @@ describe('the check of `expect`', () => {
     const text = toml`
       [run.expect]
       main = "one"
-      output = ["/a(/", "", "/ok/i"]
+      output = ["/a(/", "", "/ok/i", "/(?=a)b/"]
       not_output = [1]
     `;
     expect(shortProblemsIn(text)).toMatchInlineSnapshot(`
@@ -652,6 +652,7 @@ describe('the check of `expect`', () => {
       2:8 ["one"] \`expect.main\` must be a list, not "one"
       3:11 ["/a(/"] \`expect.output[0]\` is not a valid regular expression: Unterminated group (to search for literal text, leave out the slashes)
       3:19 [""] \`expect.output[1]\` must not be empty
+      3:32 ["/(?=a)b/"] \`expect.output[3]\` uses look-around, \`(?=\` at character 1, which cannot be matched in linear time (write what the text must contain instead)
       4:15 [1] \`expect.not_output[0]\` must be a string, not \`1\` (put it in quotes)
       "
     `);

@@ -1,5 +1,6 @@
 import { nearest } from '../../core/index.ts';
 import { knownType, knownTypes } from '../../core/parse-event.ts';
+import { PatternError } from '../../workflow/index.ts';
 import {
   argumentList,
   checkPathKey,
@@ -35,17 +36,11 @@ const pattern: TomlReader<string> = mapped(text, (written, site) => {
     patternOf(written);
     return written;
   } catch (error) {
-    site.refuse(
-      `is not a valid regular expression: ${reasonOf(error)}`,
-      'to search for literal text, leave out the slashes',
-    );
+    if (!(error instanceof PatternError)) throw error;
+    site.refuse(error.message, error.hint ?? 'to search for literal text, leave out the slashes');
     return undefined;
   }
 });
-
-/** Returns the end of the message; its beginning differs between JavaScript engines. */
-const reasonOf = (error: unknown): string =>
-  (/[^:]*$/.exec(error instanceof Error ? error.message : '')?.[0] ?? '').trim();
 
 const fileState: TomlReader<ExpectedFile> = table({
   fields: {
@@ -105,7 +100,10 @@ const expectation: TomlReader<Expectation> = table({
     ),
     main: optional(described(listOf(text), 'Subjects of all commits on the main branch, oldest first.')),
     output: optional(
-      described(patterns(), 'Text that the output must contain, or a regular expression between slashes.'),
+      described(
+        patterns(),
+        'Text that the output must contain, or a regular expression between slashes, without look-around and back-references.',
+      ),
       [],
     ),
     not_output: optional(

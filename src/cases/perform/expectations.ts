@@ -110,9 +110,11 @@ async function checkMain(
 
 const asText = (subjects: readonly string[]): string => subjects.map(subject => `${subject}\n`).join('');
 
-function isIn(text: string, written: string): boolean {
+const isIn = (text: string, written: string): boolean => matcherOf(written)(text);
+
+function matcherOf(written: string): (text: string) => boolean {
   const pattern = patternOf(written);
-  return typeof pattern === 'string' ? text.includes(pattern) : pattern.test(text);
+  return text => (typeof pattern === 'string' ? text.includes(pattern) : pattern.test(text));
 }
 
 const missing = (written: string, text: string): UnmetExpectation => ({
@@ -120,7 +122,7 @@ const missing = (written: string, text: string): UnmetExpectation => ({
 });
 
 function unexpected(written: string, text: string): UnmetExpectation {
-  const line = text.split('\n').find(each => isIn(each, written));
+  const line = text.split('\n').find(matcherOf(written));
   const where = line === undefined ? endOf(text) : `\ngot:${quotedLines([line])}`;
   return { message: `expected no ${shown(written)} in the output${where}` };
 }

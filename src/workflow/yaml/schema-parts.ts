@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type Json, type JsonObject, RepriseError } from '../../core/index.ts';
+import type { Json } from '../../core/index.ts';
 
 // Building blocks of the schemas. Each message is the second half of a sentence that starts with the key.
 
@@ -40,30 +40,3 @@ export const spendingLimits = {
   cost_usd: z.number().positive().optional().describe('Maximum cost of all agents, in US dollars.'),
   tokens: positiveInteger.optional().describe('Maximum number of input and output tokens of all agents.'),
 };
-
-type CompiledOutput =
-  | { readonly kind: 'parser'; readonly parse: (output: unknown) => unknown }
-  | { readonly kind: 'invalid'; readonly reason: string };
-
-const shownIssues = 5;
-
-/** Compiles a JSON Schema into a parser that throws OUTPUT_INVALID. */
-export function compileOutputSchema(schema: JsonObject): CompiledOutput {
-  try {
-    const checker = z.fromJSONSchema(schema as Parameters<typeof z.fromJSONSchema>[0]);
-    return { kind: 'parser', parse: output => check(checker, output) };
-  } catch (error) {
-    return { kind: 'invalid', reason: error instanceof Error ? error.message : String(error) };
-  }
-}
-
-function check(checker: z.ZodType, output: unknown): unknown {
-  const parsed = checker.safeParse(output);
-  if (parsed.success) return parsed.data;
-  const issues = parsed.error.issues
-    .slice(0, shownIssues)
-    .map(({ path, message }) => `${['output', ...path].join('.')}: ${message}`);
-  const more = parsed.error.issues.length - issues.length;
-  const all = [...issues, ...(more > 0 ? [`and ${more} more`] : [])];
-  throw new RepriseError('OUTPUT_INVALID', `the output does not match its schema\n${all.join('\n')}`);
-}

@@ -139,7 +139,12 @@ export const stepSchema = z
         "Folder that the script runs in, relative to its workspace, or to the project's root if it has none.",
       ),
     ...agentKeys,
-    output: z.record(text, json).optional().describe('JSON Schema that the output must match.'),
+    output: z
+      .record(text, json)
+      .optional()
+      .describe(
+        'JSON Schema (2020-12) that the output must match. Patterns cannot use look-around or back-references.',
+      ),
     ...workKeys,
     ...fanOutKeys,
     uses: someText

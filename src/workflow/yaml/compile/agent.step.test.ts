@@ -230,7 +230,21 @@ describe('an invalid step with an agent', () => {
     ['agent: a, prompt: p, artifacts: [a/r.md, b/r.txt]', ['[b/r.txt] duplicate artifact name `r`']],
     [
       'agent: a, prompt: p, output: { type: objekt }',
-      ['[output] `output` is not a supported JSON Schema: Unsupported type: objekt'],
+      [
+        '[objekt] `output` is not a supported JSON Schema: output.type: must be one of "array", "boolean", "integer", "null", "number", "object", "string", not "objekt"',
+      ],
+    ],
+    [
+      'agent: a, prompt: p, output: { properties: { x: { pattern: "^(?!a)b" } } }',
+      [
+        '[(?!] `output` is not a supported JSON Schema: the pattern `^(?!a)b` uses look-around, `(?!` at character 2, which cannot be matched in linear time',
+      ],
+    ],
+    [
+      'agent: a, prompt: p, output: { patternProperties: { "(a)\\\\1": {} } }',
+      [
+        '["(a)\\\\1"] `output` is not a supported JSON Schema: the pattern `(a)\\1` uses a back-reference, `\\1` at character 4, which cannot be matched in linear time',
+      ],
     ],
     [
       'run: ls, timeout: { stall: 1s }',

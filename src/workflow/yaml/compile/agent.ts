@@ -1,8 +1,8 @@
 import type { JsonObject, Position } from '../../../core/index.ts';
 import { toText } from '../../expression/evaluate.ts';
 import type { AgentBody, AgentOutput, Selector, StepPermissions, WorkRules } from '../../model.ts';
+import { compileOutputSchema } from '../../output-schema.ts';
 import type { StepDefinition } from '../schema.ts';
-import { compileOutputSchema } from '../schema-parts.ts';
 import { LineIndex, type TextSource } from '../source/problem-list.ts';
 import { type BodySite, compileTemplate, compileText } from './expressions.ts';
 
@@ -143,10 +143,13 @@ export function compileOutput(
 ): ((output: unknown) => unknown) | undefined {
   const compiled = compileOutputSchema(schema);
   if (compiled.kind === 'parser') return compiled.parse;
+  const { reason, hint, path: inner = [], within } = compiled;
   problems.add(source, {
-    path: [...path, 'output'],
-    atKey: true,
-    message: `\`output\` is not a supported JSON Schema: ${compiled.reason}`,
+    path: [...path, 'output', ...inner],
+    atKey: inner.length === 0 || inner.at(-2) === 'patternProperties',
+    ...(within ? { within } : {}),
+    message: `\`output\` is not a supported JSON Schema: ${reason}`,
+    hint,
   });
   return undefined;
 }

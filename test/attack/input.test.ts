@@ -1,0 +1,56 @@
+import { describe, expect, it } from 'vitest';
+import { runInline } from '../e2e/run-inline.ts';
+
+/** The CLI must end by itself: a test that takes longer has found a hang. */
+const limit = 30_000;
+
+describe('an output schema', () => {
+  const stepWith = (output: string, text: string) => `
+name: w
+steps:
+  - id: a
+    run: printf '%s' '${text}' > "$REPRISE_OUTPUT"
+    output: ${output}
+    timeout: 5s
+`;
+
+  it('checks a pattern that would make a backtracking engine hang', { timeout: limit }, async () => {
+    const output = '{ type: object, properties: { a: { type: string, pattern: "^(a+)+$" } } }';
+    const { code, stderr } = await runInline({
+      files: { 'w.yaml': stepWith(output, `{"a":"${'a'.repeat(40)}!"}`) },
+      args: ['run', 'w.yaml'],
+    });
+    expect(code).toBe(1);
+    expect(stderr).toContain('output.a: must match pattern "^(a+)+$"');
+  });
+
+  it('without a type is checked', { timeout: limit }, async () => {
+    const output = '{ properties: { files: { type: array } }, required: [files, plan] }';
+    const { code, stderr } = await runInline({
+      files: { 'w.yaml': stepWith(output, '{"files":7}') },
+      args: ['run', 'w.yaml'],
+    });
+    expect(code).toBe(1);
+    expect(stderr).toContain('output.files: must be an array, not a number');
+    expect(stderr).toContain('output.plan: is required');
+  });
+});
+
+it('an expected output that would make a backtracking engine hang is compared', {
+  timeout: limit,
+}, async () => {
+  const { stdout, stderr } = await runInline({
+    git: true,
+    files: {
+      'cases/slow/slow.toml': `
+[multi]
+steps = [{ name = "print", command = "shell", script = "print.sh", expect = { output = "/^(a+)+$/" } }]
+
+[scripts]
+"print.sh" = "echo ${'a'.repeat(40)}!"
+`,
+    },
+    args: ['test', 'slow', '--record'],
+  });
+  expect(stdout + stderr).toContain('expected /^(a+)+$/ in the output');
+});
