@@ -1,4 +1,5 @@
 export { graphProblems, topologicalOrder } from './graph.ts';
+export { maxCopies } from './matrix.ts';
 export {
   type AgentBody,
   type AgentOutput,

@@ -17,6 +17,34 @@ describe('a matrix', () => {
     expect(expandMatrix([{ a: 1 }, { b: 2 }])).toEqual([{ a: 1 }, { b: 2 }]);
   });
 
+  test('is counted before it is expanded', () => {
+    const ten = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10];
+    const axes = Object.fromEntries(Array.from({ length: 9 }, (_, index) => [`k${index}`, ten]));
+    expect(matrixFaults(axes)).toMatchObject([
+      { path: [], message: 'must have at most 10000 combinations, not 1000000000' },
+    ]);
+    expect(matrixFaults({ ...axes, k9: [] })).toEqual([]);
+    expect(matrixFaults({ a: Array.from({ length: 10_000 }, (_, index) => index) })).toEqual([]);
+    expect(matrixFaults({ a: Array(9999).fill(1), include: [{ b: 1 }, { b: 2 }] })).toMatchObject([
+      { message: 'must have at most 10000 combinations, not 10001' },
+    ]);
+    expect(matrixFaults(Array(10_001).fill({}))).toMatchObject([
+      { message: 'must have at most 10000 combinations, not 10001' },
+    ]);
+  });
+
+  test('counts the lists that are known before the run', () => {
+    const isPending = (value: Json) => value === '${{ x }}';
+    expect(
+      matrixFaults({ a: Array(200).fill(1), b: Array(200).fill(1), c: '${{ x }}' }, isPending),
+    ).toMatchObject([{ message: 'must have at most 10000 combinations, not 40000' }]);
+  });
+
+  test('may not be compared with too many exclusions', () => {
+    const matrix = { a: Array(10_000).fill(1), exclude: Array(1001).fill({ a: 2 }) };
+    expect(matrixFaults(matrix)).toMatchObject([{ message: expect.stringContaining('too many entries') }]);
+  });
+
   test('has no combinations if one of its lists is empty', () => {
     expect(expandMatrix({ os: [], node: [20] })).toEqual([]);
   });

@@ -14,9 +14,47 @@ type IsPending = (value: Json) => boolean;
 const modifiers = ['include', 'exclude'] as const;
 const isModifier = (key: string): boolean => key === 'include' || key === 'exclude';
 
-/** Returns every error in a matrix, written or computed. */
+/**
+ * Largest number of copies of a step, multiplied by the copies of the steps that contain it. Guards against a mistyped
+ * number: every copy takes memory and is recorded in the history.
+ */
+export const maxCopies = 10_000;
+
+/** Largest number of combinations that `include` and `exclude` are compared with. */
+const maxComparisons = 10_000_000;
+
+/** Returns every error in a matrix, written or computed. Never expands it. */
 export function matrixFaults(matrix: Json, isPending: IsPending = () => false): readonly MatrixFault[] {
   if (isPending(matrix)) return [];
+  const faults = shapeFaults(matrix, isPending);
+  return faults.length > 0 ? faults : sizeFaults(matrix);
+}
+
+function sizeFaults(matrix: Json): readonly MatrixFault[] {
+  const count = countCombinations(matrix);
+  if (count > maxCopies) {
+    const hint = 'remove values, or split the step';
+    return [{ path: [], message: `must have at most ${maxCopies} combinations, not ${count}`, hint }];
+  }
+  const modified = isJsonObject(matrix) ? modifiers.map(key => listAt(matrix, key).length) : [];
+  const comparisons = count * modified.reduce((sum, length) => sum + length, 0);
+  if (comparisons <= maxComparisons) return [];
+  return [{ path: [], message: 'has too many entries in `include` and `exclude` for its combinations' }];
+}
+
+/** Returns the number of combinations before `exclude`, from the lengths of the lists. A list that is not known counts as 1. */
+export function countCombinations(matrix: Json): number {
+  if (Array.isArray(matrix)) return matrix.length;
+  if (!isJsonObject(matrix)) return 1;
+  const lengths = axisNames(matrix).map(key => {
+    const values = matrix[key];
+    return Array.isArray(values) ? values.length : 1;
+  });
+  const product = lengths.length === 0 ? 0 : lengths.reduce((all, length) => all * length, 1);
+  return product + listAt(matrix, 'include').length;
+}
+
+function shapeFaults(matrix: Json, isPending: IsPending): readonly MatrixFault[] {
   if (Array.isArray(matrix)) return objectsFaults(matrix, [], isPending);
   if (!isJsonObject(matrix)) {
     return [{ path: [], message: `must be a map of lists, or a list of maps, not ${describe(matrix)}` }];
@@ -103,7 +141,9 @@ function combinations(axes: readonly Axis[]): readonly JsonObject[] {
 }
 
 const isSame = (left: Json | undefined, right: Json): boolean =>
-  left !== undefined && canonicalJson(left) === canonicalJson(right);
+  left === right || (isCompound(left) && isCompound(right) && canonicalJson(left) === canonicalJson(right));
+
+const isCompound = (value: Json | undefined): value is Json => typeof value === 'object' && value !== null;
 
 const fits = (item: JsonObject, pattern: JsonObject): boolean =>
   Object.entries(pattern).every(([key, value]) => isSame(item[key], value));

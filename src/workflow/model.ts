@@ -112,6 +112,8 @@ export interface FanOut {
   readonly kind: 'concurrency' | 'matrix';
   /** One object for each copy, in order. Empty objects for identical copies. */
   readonly items: Selector<readonly JsonObject[]>;
+  /** Number of copies, if it is known before the run. */
+  readonly copies?: number | undefined;
   /** Maximum number of copies that run in parallel, in addition to the limit of the run. */
   readonly maxParallel?: number | undefined;
   readonly onFailure: FailurePolicy;

@@ -54,3 +54,11 @@ steps = [{ name = "print", command = "shell", script = "print.sh", expect = { ou
   });
   expect(stdout + stderr).toContain('expected /^(a+)+$/ in the output');
 });
+
+it('a matrix of a billion combinations is refused before it is built', { timeout: limit }, async () => {
+  const axes = Array.from({ length: 9 }, (_, index) => `k${index}: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]`);
+  const workflow = `{ name: x, steps: [{ id: a, run: ls, strategy: { matrix: { ${axes.join(', ')} } } }] }`;
+  const { code, stderr } = await runInline({ files: { 'w.yaml': workflow }, args: ['validate', 'w.yaml'] });
+  expect(code).toBe(2);
+  expect(stderr).toContain('must have at most 10000 combinations, not 1000000000');
+});

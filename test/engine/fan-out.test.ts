@@ -385,4 +385,34 @@ describe('a fan-out', () => {
       error: { code: 'EXPRESSION_FAILED', message: 'could not evaluate the matrix items: not a list' },
     });
   });
+
+  it('fails before it has more than 10,000 copies, and counts those of the steps around it', async () => {
+    const { engine } = testEngine();
+    const inner = fanned(
+      one(() => 1, 'inner'),
+      'inner',
+      matrix(Array.from({ length: 5001 }, (_, n) => ({ n }))),
+    );
+    const around = workflow('w', { steps: [step('around', { uses: { ...one(() => 1), model: inner } })] });
+    expect(await engine.start({ workflow: fanned(around, 'around', copies(2)) })).toMatchObject({
+      status: 'failed',
+      error: {
+        message: expect.stringContaining(
+          'around:0/inner has 5001 copies, in each of 2 copies of the workflow; at most 10000 are allowed',
+        ),
+      },
+    });
+    const many = fanned(
+      one(() => 1),
+      'fix',
+      copies(10_001),
+    );
+    expect(await engine.start({ workflow: many })).toMatchObject({
+      status: 'failed',
+      error: {
+        code: 'EXPRESSION_FAILED',
+        message: expect.stringContaining('fix has 10001 copies; at most 10000 are allowed'),
+      },
+    });
+  });
 });

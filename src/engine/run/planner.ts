@@ -6,8 +6,8 @@ import {
   RepriseError,
   toJson,
 } from '../../core/index.ts';
-import type { SpendingLimit, WorkflowModel } from '../../workflow/index.ts';
-import { buildGraph, envelopeOf, type GraphNode } from '../state/graph.ts';
+import { maxCopies, type SpendingLimit, type WorkflowModel } from '../../workflow/index.ts';
+import { buildGraph, envelopeOf, type GraphNode, type GraphScope } from '../state/graph.ts';
 import { RunState } from '../state/run-state.ts';
 import { outputOfScope, scopeOfStep } from '../state/scope.ts';
 import { holderOf, type NodeState, needsSlot, type ScopeState } from '../state/step-state.ts';
@@ -217,6 +217,7 @@ function startWithoutSlot(state: RunState, nodeState: NodeState): PlannerDecisio
   try {
     if (node.fanOut) {
       const items = node.fanOut.items(scopeOfStep(state, node));
+      checkCopies(node, items.length);
       const isMatrix = node.fanOut.kind === 'matrix';
       const data = {
         kind: node.fanOut.kind,
@@ -259,6 +260,24 @@ function startWithoutSlot(state: RunState, nodeState: NodeState): PlannerDecisio
     };
   }
   throw new RepriseError('INTERNAL', `${node.unit} needs a slot`);
+}
+
+/** Throws EXPRESSION_FAILED if a step, with all copies of the steps that contain it, has too many copies. */
+function checkCopies(node: GraphNode, copies: number): void {
+  const around = copiesAround(node.scope);
+  if (copies * around <= maxCopies) return;
+  const nested = around > 1 ? `, in each of ${around} copies of the workflow` : '';
+  throw new RepriseError(
+    'EXPRESSION_FAILED',
+    `${node.unit} has ${copies} copies${nested}; at most ${maxCopies} are allowed`,
+    { hint: 'split the step, or reduce `concurrency` or the matrix' },
+  );
+}
+
+/** Returns the number of copies of a scope: nested fan-outs multiply. */
+function copiesAround({ kind, nodes, parent }: GraphScope): number {
+  const own = kind === 'workers' ? nodes.length : 1;
+  return parent ? own * copiesAround(parent.scope) : own;
 }
 
 /** A retry and a rerun count as new attempts; a restart after an interruption does not. */

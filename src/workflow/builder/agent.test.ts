@@ -266,6 +266,16 @@ describe('an invalid step', () => {
       agent('a', { ...base, concurrency: 2, matrix: [{ a: 1 }] }),
       ['step "a": `concurrency` and `matrix` cannot be combined'],
     ],
+    [
+      'too many copies',
+      agent('a', { ...base, concurrency: 10_001 }),
+      ['step "a": `concurrency` must be at most 10000, not 10001'],
+    ],
+    [
+      'too many items',
+      agent('a', { ...base, matrix: Array.from({ length: 10_001 }, () => ({ a: 1 })) }),
+      ['step "a": `matrix` must have at most 10000 items, not 10001'],
+    ],
     ['an empty matrix', agent('a', { ...base, matrix: [] }), ['step "a": `matrix` is empty']],
     [
       'a selection without copies',

@@ -1,4 +1,5 @@
 import { isJsonObject, type Json, type JsonObject, RepriseError, toJson } from '../../core/index.ts';
+import { maxCopies } from '../matrix.ts';
 import {
   type FailurePolicy,
   type FanOut,
@@ -63,10 +64,11 @@ export function readFanOut(options: AnyFanOut, parts: FanOutContext): FanOut | u
   if (!fansOut(options)) return undefined;
   const { maxParallel, select, matrix, concurrency = 1 } = options;
   const rule = select && selectRule(select, parts);
-  const copies: readonly JsonObject[] = Array.from({ length: matrix ? 0 : concurrency }, () => ({}));
   return {
     kind: matrix ? 'matrix' : 'concurrency',
-    items: matrix ? itemsOf(matrix, parts) : () => copies,
+    items: matrix
+      ? itemsOf(matrix, parts)
+      : (): readonly JsonObject[] => Array.from({ length: concurrency }, () => ({})),
     maxParallel,
     onFailure: options.onFailure ?? (rule ? 'continue' : 'fail-fast'),
     select: rule,
@@ -124,6 +126,8 @@ export function checkFanOut(options: AnyFanOut, reader: OptionReader): void {
   const { concurrency, matrix, maxParallel, onFailure, select } = options;
   reader.count('concurrency', concurrency, 0);
   reader.count('maxParallel', maxParallel, 1);
+  if (concurrency !== undefined && concurrency > maxCopies)
+    reader.problem(`\`concurrency\` must be at most ${maxCopies}, not ${concurrency}`);
   if (concurrency !== undefined && matrix !== undefined)
     reader.problem(
       '`concurrency` and `matrix` cannot be combined',
@@ -136,6 +140,8 @@ export function checkFanOut(options: AnyFanOut, reader: OptionReader): void {
         'add one object for each copy, such as [{ file: "a.md" }]',
       );
     else if (matrix.length === 0) reader.problem('`matrix` is empty');
+    else if (matrix.length > maxCopies)
+      reader.problem(`\`matrix\` must have at most ${maxCopies} items, not ${matrix.length}`);
   }
   reader.oneOf('onFailure', onFailure, failurePolicies);
   if (select) checkSelect(select, fansOut(options), reader);

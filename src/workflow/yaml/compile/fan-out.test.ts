@@ -150,6 +150,37 @@ describe('an invalid fan-out', () => {
     );
   });
 
+  const ten = '[0, 1, 2, 3, 4, 5, 6, 7, 8, 9]';
+  const thousand = `{ a: ${ten}, b: ${ten}, c: ${ten} }`;
+
+  test('with too many combinations is refused before they are built', () => {
+    const axes = Array.from({ length: 9 }, (_, index) => `k${index}: ${ten}`).join(', ');
+    expect(shortProblemsIn(`steps: [{ id: a, run: ls, strategy: { matrix: { ${axes} } } }]`)).toEqual([
+      expect.stringContaining('`strategy.matrix` must have at most 10000 combinations, not 1000000000'),
+    ]);
+    const computed = `{ a: "\${{ inputs.x }}", b: ${ten} }`;
+    expect(() =>
+      itemsOf(`strategy: { matrix: ${computed} }`, { inputs: { x: Array(1001).fill(1) } }),
+    ).toThrowError(
+      expect.objectContaining({
+        code: 'EXPRESSION_FAILED',
+        message: '`strategy.matrix` must have at most 10000 combinations, not 10010',
+      }),
+    );
+  });
+
+  test.each(['concurrency: 11', 'strategy: { matrix: { n: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11] } }'])(
+    'with `%s` and a matrix in a child workflow is multiplied',
+    outer => {
+      const child = `steps: [{ id: x, uses: d }]`;
+      const others = { c: child, d: `steps: [{ id: y, run: ls, strategy: { matrix: ${thousand} } }]` };
+      expect(shortProblemsIn(`steps: [{ id: a, ${outer}, uses: c }]`, { others })).toEqual([
+        '[c] 11 copies of this step, each with up to 1000 copies of a step, are 11000 copies; at most 10000 are allowed',
+      ]);
+      expect(shortProblemsIn(`steps: [{ id: a, concurrency: 10, uses: c }]`, { others })).toEqual([]);
+    },
+  );
+
   test('with an invalid number of copies is explained', () => {
     expect(
       problemsIn(`steps:

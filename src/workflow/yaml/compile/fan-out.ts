@@ -1,7 +1,14 @@
 import { isJsonObject, type Json, type JsonObject, RepriseError } from '../../../core/index.ts';
 import type { VisibleMatrix } from '../../expression/check.ts';
-import { axisNames, expandMatrix, type MatrixFault, matrixFaults } from '../../matrix.ts';
-import type { FailurePolicy, FanOut, Judge, SelectRule } from '../../model.ts';
+import {
+  axisNames,
+  countCombinations,
+  expandMatrix,
+  type MatrixFault,
+  matrixFaults,
+  maxCopies,
+} from '../../matrix.ts';
+import type { FailurePolicy, FanOut, Judge, SelectRule, WorkflowModel } from '../../model.ts';
 import type { StepDefinition, StepKind } from '../schema.ts';
 import type { Path } from '../source/yaml-source.ts';
 import { type BodySite, compileText, compileValue, isConstant, withoutMatrix } from './expressions.ts';
@@ -12,9 +19,6 @@ interface FanOutDefinition {
   readonly definition: StepDefinition;
   readonly written: JsonObject;
 }
-
-/** Guards against a mistyped number. Every copy takes memory and is recorded in the history. */
-const maxCopies = 10_000;
 
 /** Compiles `concurrency`, `strategy` and `select`. Returns `undefined` for a step without copies. */
 export function compileFanOut(parts: FanOutDefinition, whole: BodySite): FanOut | undefined {
@@ -29,12 +33,34 @@ export function compileFanOut(parts: FanOutDefinition, whole: BodySite): FanOut 
     ...(select ? { select } : {}),
   };
   if (strategy?.matrix !== undefined) {
-    const items = compileMatrix(strategy.matrix, [...site.path, 'strategy', 'matrix'], site);
-    return { kind: 'matrix', items, ...shared };
+    const { matrix } = strategy;
+    const items = compileMatrix(matrix, [...site.path, 'strategy', 'matrix'], site);
+    const known = isConstant(matrix) ? { copies: countCombinations(matrix) } : {};
+    return { kind: 'matrix', items, ...known, ...shared };
   }
   if (concurrency === undefined || concurrency < 2) return undefined;
   const copies = (): readonly JsonObject[] => Array.from({ length: concurrency }, () => ({}));
-  return { kind: 'concurrency', items: copies, ...shared };
+  return { kind: 'concurrency', items: copies, copies: concurrency, ...shared };
+}
+
+/** Reports a step whose copies each run a workflow with too many copies. */
+export function checkNestedCopies(fanOut: FanOut, child: WorkflowModel, site: BodySite): void {
+  const outer = fanOut.copies ?? 1;
+  const inner = mostCopies(child);
+  if (outer > maxCopies || inner > maxCopies || outer * inner <= maxCopies) return;
+  site.problems.add(site.source, {
+    path: [...site.path, 'uses'],
+    message: `${outer} copies of this step, each with up to ${inner} copies of a step, are ${outer * inner} copies; at most ${maxCopies} are allowed`,
+    hint: 'reduce `concurrency` or the matrix of one of them',
+  });
+}
+
+/** Returns the largest number of copies of a step of a workflow, as far as it is known. Nested fan-outs multiply. */
+function mostCopies({ steps }: WorkflowModel): number {
+  const counts = steps.map(
+    ({ fanOut, body }) => (fanOut?.copies ?? 1) * (body.kind === 'uses' ? mostCopies(body.workflow) : 1),
+  );
+  return counts.reduce((most, count) => Math.max(most, count), 1);
 }
 
 function policyOf(strategy: StepDefinition['strategy'], fallback: FailurePolicy): FailurePolicy {

@@ -28,7 +28,7 @@ import {
   type SharedSite,
   withoutMatrix,
 } from './expressions.ts';
-import { compileFanOut, visibleMatrix } from './fan-out.ts';
+import { checkNestedCopies, compileFanOut, visibleMatrix } from './fan-out.ts';
 import { objectToValue } from './inputs.ts';
 import {
   compileCommand,
@@ -71,6 +71,7 @@ export function compileStep(step: ShapedStep, context: StepsContext): StepDraft 
   const child =
     definition.uses === undefined ? undefined : context.loadChild(definition.uses, source, [...path, 'uses']);
   const fanOut = kind && mayFanOut(kind) ? compileFanOut({ kind, definition, written }, site) : undefined;
+  if (fanOut && child) checkNestedCopies(fanOut, child.model, site);
   const compiled = kind && compileBody({ kind, definition, written, site, child, fanOut, context });
   if (!compiled) return undefined;
   const retry = compileRetry(definition.retry);
