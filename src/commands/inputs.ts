@@ -1,6 +1,6 @@
-import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { isJsonObject, type Json, type JsonObject, RepriseError } from '../core/index.ts';
+import { FileRefusedError, fileLimits, readBoundedText, tooLarge } from '../effects/index.ts';
 import type { CommandIo, LoadedDefinition } from '../project/index.ts';
 import type { InputField } from '../workflow/index.ts';
 
@@ -31,8 +31,9 @@ export async function readInput(
 async function readText(file: string, io: CommandIo): Promise<string> {
   if (file === '-') return readAll(io.stdin);
   try {
-    return readFileSync(resolve(io.cwd, file), 'utf8');
+    return readBoundedText(resolve(io.cwd, file), { maxBytes: fileLimits.input, pipes: true });
   } catch (cause) {
+    if (cause instanceof FileRefusedError) throw inputRefused(`--input-file ${file}`, cause);
     throw new RepriseError('USAGE', `--input-file ${file} cannot be read`, {
       cause,
       hint: 'check the path; it is relative to the current folder',
@@ -40,10 +41,23 @@ async function readText(file: string, io: CommandIo): Promise<string> {
   }
 }
 
-/** Reads a stream to its end as UTF-8. */
+/** Throws USAGE for an input that is too large or not readable. */
+export const inputRefused = (what: string, cause: FileRefusedError): RepriseError =>
+  new RepriseError('USAGE', `${what} ${cause.message}`, {
+    cause,
+    hint: 'put large data into a file, and pass its path as the input',
+  });
+
+/** Reads a stream to its end as UTF-8. Throws USAGE if it is too large. */
 export async function readAll(stdin: CommandIo['stdin']): Promise<string> {
   const chunks: Uint8Array[] = [];
-  for await (const chunk of stdin) chunks.push(typeof chunk === 'string' ? Buffer.from(chunk) : chunk);
+  let total = 0;
+  for await (const chunk of stdin) {
+    const bytes = typeof chunk === 'string' ? Buffer.from(chunk) : chunk;
+    total += bytes.length;
+    if (total > fileLimits.input) throw inputRefused('standard input', tooLarge(fileLimits.input));
+    chunks.push(bytes);
+  }
   return Buffer.concat(chunks).toString('utf8');
 }
 

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { type JsonObject, nearest, RepriseError } from '../core/index.ts';
+import { FileRefusedError, fileLimits, readBoundedText } from '../effects/index.ts';
 import {
   type CommandIo,
   type ExitCode,
@@ -16,7 +17,7 @@ import {
 } from '../project/index.ts';
 import { type AdhocOptions, adhocLine, type JournalCommand, runLine } from '../project/journal/index.ts';
 import { type ExecuteRunOptions, executeRun } from './execute-run.ts';
-import { type InputOptions, readAll, readInput } from './inputs.ts';
+import { type InputOptions, inputRefused, readAll, readInput } from './inputs.ts';
 
 export interface RunCommandOptions extends ExecuteRunOptions, InputOptions, AdhocOptions, ProjectOptions {
   /** Name of a workflow of the project, or path of a file, with `#name` for one of several exports. Excludes `agent`. */
@@ -134,8 +135,9 @@ async function promptOf({ prompt, promptFile }: AdhocOptions, io: CommandIo): Pr
 function readPromptFile(file: string, io: CommandIo): Promise<string> | string {
   if (file === '-') return readAll(io.stdin);
   try {
-    return readFileSync(resolve(io.cwd, file), 'utf8');
+    return readBoundedText(resolve(io.cwd, file), { maxBytes: fileLimits.input, pipes: true });
   } catch (cause) {
+    if (cause instanceof FileRefusedError) throw inputRefused(`--prompt-file ${file}`, cause);
     throw new RepriseError('USAGE', `--prompt-file ${file} cannot be read`, {
       cause,
       hint: 'check the path; it is relative to the current folder',

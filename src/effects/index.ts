@@ -1,4 +1,13 @@
 export {
+  FileRefusedError,
+  fileLimits,
+  readBoundedFile,
+  readBoundedText,
+  readRecordedFile,
+  readRecordedText,
+  tooLarge,
+} from './bounded-file.ts';
+export {
   type Cancellation,
   Cancelled,
   conflicts,

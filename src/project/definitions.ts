@@ -68,8 +68,11 @@ function readings(reference: string): readonly { readonly name: string; readonly
   return [{ name: reference }, { name: reference.slice(0, hash), exportName: reference.slice(hash + 1) }];
 }
 
-const fileAt = (path: string): string | undefined =>
-  statSync(path, { throwIfNoEntry: false })?.isFile() ? path : undefined;
+/** Accepts a YAML file of any kind, because reading it reports one that is not a regular file. */
+function fileAt(path: string): string | undefined {
+  const found = statSync(path, { throwIfNoEntry: false });
+  return found?.isFile() || (found && !found.isDirectory() && isYamlFile(path)) ? path : undefined;
+}
 
 interface WorkflowLookup {
   readonly known: ReadonlyMap<string, string>;

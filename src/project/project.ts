@@ -1,6 +1,7 @@
 import { appendFileSync, existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import { RepriseError } from '../core/index.ts';
+import { FileRefusedError, fileLimits, readBoundedFile } from '../effects/index.ts';
 import type { WorktreeSettings } from '../engine/index.ts';
 import { gitNow } from '../git/index.ts';
 import { shellWord } from '../terminal/index.ts';
@@ -18,9 +19,12 @@ interface TextFile {
 
 const lineFeed = 0x0a;
 
-/** Reads a text file. Throws the error of `refuse` if it is not UTF-8: replaced characters could change its meaning. */
+/**
+ * Reads a text file. Throws the error of `refuse` if it is too large to parse, not a regular file, or not UTF-8: replaced
+ * characters could change its meaning.
+ */
 export function readText({ file, displayFile, refuse }: TextFile): string {
-  const bytes = readFileSync(file);
+  const bytes = readDefinition({ file, displayFile, refuse });
   const text = decode(bytes);
   if (text !== undefined) return text;
   throw refuse({
@@ -28,6 +32,16 @@ export function readText({ file, displayFile, refuse }: TextFile): string {
     hint: 'save it as UTF-8',
     position: { file: displayFile, ...firstFault(bytes) },
   });
+}
+
+function readDefinition({ file, displayFile, refuse }: TextFile): Buffer {
+  try {
+    return readBoundedFile(file, { maxBytes: fileLimits.definition });
+  } catch (error) {
+    if (!(error instanceof FileRefusedError)) throw error;
+    const position = { file: displayFile, line: 1, column: 1 };
+    throw refuse({ message: `the file ${error.message}`, position });
+  }
 }
 
 function decode(bytes: Uint8Array): string | undefined {

@@ -1,6 +1,7 @@
 import { appendFile, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { type ErrorData, type Json, RepriseError, toErrorData } from '../../core/index.ts';
+import { fileLimits, readBoundedText } from '../../effects/index.ts';
 import { startProcess } from '../../process/index.ts';
 import { failed, limitError, permissionDenied } from '../driver/failures.ts';
 import type { AgentVerdict } from '../driver/protocol.ts';
@@ -219,7 +220,7 @@ class ScriptedSession implements Session {
     try {
       // Loading the schema library takes 100 ms.
       const { parseScript } = await import('./script.ts');
-      return parseScript(await readFile(file, 'utf8'));
+      return parseScript(readBoundedText(file, { maxBytes: fileLimits.definition }));
     } catch (cause) {
       throw new RepriseError(
         'AGENT_FAILED',

@@ -1,6 +1,6 @@
-import { readFileSync } from 'node:fs';
 import { basename } from 'node:path';
 import { RepriseError, toErrorData } from '../../core/index.ts';
+import { readRecordedText } from '../../effects/index.ts';
 import {
   type ReadJournal,
   type RecordedEntry,
@@ -83,7 +83,7 @@ async function readSegment(folder: string, index: number): Promise<RunSegment> {
       args,
       entries: withOwnState(journal.entries),
       activities: withOwnState(readActivities(folder)),
-      files: JSON.parse(readFileSync(filesFile(folder), 'utf8')) as DefinitionFiles,
+      files: JSON.parse(readRecordedText({ file: filesFile(folder) })) as DefinitionFiles,
       exit: exitOf(journal),
     };
   } catch (error) {

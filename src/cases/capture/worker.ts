@@ -1,8 +1,8 @@
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { HistoryEvent } from '../../core/index.ts';
-import type { EffectOutcome } from '../../effects/index.ts';
+import { type EffectOutcome, fileLimits, readRecordedFile, readRecordedText } from '../../effects/index.ts';
 import { type RecordedEntry, readJournal, witnessOf } from '../../effects/recording/index.ts';
 import { secretsOf } from '../../effects/redact/index.ts';
 import { digestsOf } from '../../engine/history/index.ts';
@@ -83,14 +83,15 @@ export async function writeWorkerCase(
 }
 
 const draftOf = (folder: string): RecordedWork => {
-  const blob = (sha: string) => readFileSync(join(folder, 'blobs', sha));
+  const blob = (sha: string) =>
+    readRecordedFile({ file: join(folder, 'blobs', sha), maxBytes: fileLimits.blob });
   const sessions = join(folder, 'sessions');
   const files = readdirSync(folder).includes('sessions') ? readdirSync(sessions) : [];
   return {
     blob,
     sessions: files
       .filter(file => file.endsWith('.jsonl'))
-      .map(file => parseSessionFile(file, readFileSync(join(sessions, file), 'utf8'), blob))
+      .map(file => parseSessionFile(file, readRecordedText({ file: join(sessions, file) }), blob))
       .filter(parsed => parsed.kind !== 'written'),
   };
 };

@@ -14,6 +14,7 @@ import {
   truth,
   wholeFrom,
 } from '../../core/index.ts';
+import { readRecordedText } from '../../effects/index.ts';
 import {
   invalidLine,
   linesOf,
@@ -138,7 +139,7 @@ export function racesOf(caseFolder: string, cwd: string): readonly RaceFile[] {
     .map(file => {
       const path = join(folder, file);
       const displayFile = relative(cwd, path);
-      const race = parseRace({ file: displayFile, text: readFileSync(path, 'utf8') });
+      const race = parseRace({ file: displayFile, text: readRecordedText({ file: path, displayFile }) });
       return { ...race, name: file.slice(0, -'.score'.length), displayFile };
     });
 }

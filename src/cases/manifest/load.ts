@@ -1,6 +1,6 @@
-import { readFileSync } from 'node:fs';
 import { basename } from 'node:path';
 import { nearest } from '../../core/index.ts';
+import { FileRefusedError, fileLimits, readBoundedText } from '../../effects/index.ts';
 import { DefinitionError } from '../../workflow/index.ts';
 import { ProblemList } from '../../workflow/yaml/source/index.ts';
 import { type CaseValues, caseTable, forms } from './case-table.ts';
@@ -166,4 +166,14 @@ function checkFiles(files: Texts, site: TomlSite): void {
 
 /** Reads a case file. Throws DEFINITION_INVALID. */
 export const readCase = ({ file, displayFile }: FoundCase): CaseManifest =>
-  loadCase({ file, displayFile, text: readFileSync(file, 'utf8') });
+  loadCase({ file, displayFile, text: textOf(file, displayFile) });
+
+function textOf(file: string, displayFile: string): string {
+  try {
+    return readBoundedText(file, { maxBytes: fileLimits.caseFile });
+  } catch (error) {
+    if (!(error instanceof FileRefusedError)) throw error;
+    const position = { file: displayFile, line: 1, column: 1 };
+    throw new DefinitionError([{ message: `the file ${error.message}`, position }]);
+  }
+}

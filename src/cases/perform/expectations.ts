@@ -1,5 +1,5 @@
-import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { FileRefusedError, fileLimits, readBoundedText } from '../../effects/index.ts';
 import type { Git } from '../../git/index.ts';
 import { count } from '../../terminal/index.ts';
 import { patternOf } from '../manifest/fields.ts';
@@ -58,7 +58,7 @@ async function checkFile(
   path: string,
   expected: ExpectedFile,
 ): Promise<readonly UnmetExpectation[]> {
-  const content = await contentOf(join(root, path));
+  const content = contentOf(join(root, path));
   switch (expected.kind) {
     case 'absent':
       return content === undefined ? [] : [{ message: `expected ${path} not to exist, but it does` }];
@@ -77,13 +77,14 @@ async function checkFile(
   }
 }
 
-/** Returns `undefined` if the file does not exist or is a folder. */
-async function contentOf(file: string): Promise<string | undefined> {
+/** Returns `undefined` if there is no regular file. */
+function contentOf(file: string): string | undefined {
   try {
-    return await readFile(file, 'utf8');
+    return readBoundedText(file, { maxBytes: fileLimits.recording });
   } catch (error) {
+    if (error instanceof FileRefusedError) return undefined;
     const code = error instanceof Error && 'code' in error ? error.code : undefined;
-    if (code === 'ENOENT' || code === 'ENOTDIR' || code === 'EISDIR') return undefined;
+    if (code === 'ENOENT' || code === 'ENOTDIR') return undefined;
     throw error;
   }
 }

@@ -11,6 +11,7 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { fileLimits, readRecordedFile } from '../../effects/index.ts';
 import type { Environment } from '../../engine/index.ts';
 import { restoreBase } from '../../git/delta/index.ts';
 import { branchTip, createGit, type Git } from '../../git/index.ts';
@@ -198,7 +199,7 @@ async function populate(git: Git, { manifest, caseFolder, project, path }: Stage
   const chosen = definitions === 'project' ? { ...own, ...definitionFiles(project) } : own;
   if (base) {
     const { commit, branch, shallow } = base;
-    const pack = readFileSync(join(caseFolder, base.pack));
+    const pack = readRecordedFile({ file: join(caseFolder, base.pack), maxBytes: fileLimits.blob });
     await restoreBase({ git, folder: git.cwd, commit, branch, shallow, pack });
     writeFiles(git.cwd, { ...files, ...chosen });
     excludeFromGit(git.cwd, { PATH: path });

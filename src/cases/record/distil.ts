@@ -1,5 +1,6 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { fileLimits, readRecordedText } from '../../effects/index.ts';
 import type { Recording, ScoreHeader, TapeHeader } from '../../effects/recording/index.ts';
 import type { Redactor } from '../../effects/redact/index.ts';
 import {
@@ -73,7 +74,9 @@ export function readActivities(journal: string): readonly RecordedActivity[] {
   return readdirSync(folder)
     .filter(file => file.endsWith('.jsonl'))
     .sort()
-    .map(file => parseSessionFile(file, readFileSync(join(folder, file), 'utf8')))
+    .map(file =>
+      parseSessionFile(file, readRecordedText({ file: join(folder, file), maxBytes: fileLimits.journal })),
+    )
     .filter(parsed => parsed.kind !== 'written');
 }
 

@@ -1,9 +1,15 @@
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { lazySessions, type SessionFactory } from '../../agents/index.ts';
 import { nearest } from '../../core/index.ts';
 import { createConductedWorld } from '../../effects/conductor/index.ts';
-import { allTracers, systemIds } from '../../effects/index.ts';
+import {
+  allTracers,
+  fileLimits,
+  readRecordedFile,
+  readRecordedText,
+  systemIds,
+} from '../../effects/index.ts';
 import {
   openJournal,
   parseScore,
@@ -287,7 +293,7 @@ function keptFiles({ found: { folder }, manifest, step, loaded }: CompositionCon
       .flatMap(file => [file, file.replace(/\.jsonl$/, '.patch')]),
   );
   const files = recordedFiles(folder).filter(file => !replaced.has(file));
-  const texts = files.filter(isSession).map(file => readFileSync(join(folder, file), 'utf8'));
+  const texts = files.filter(isSession).map(file => readRecordedText({ file: join(folder, file) }));
   const isNeeded = (blob: string) =>
     blob === manifest.base?.pack || texts.some(text => text.includes(blob.slice('blobs/'.length)));
   return files.filter(file => !file.startsWith('blobs/') || isNeeded(file));
@@ -296,9 +302,14 @@ function keptFiles({ found: { folder }, manifest, step, loaded }: CompositionCon
 const isSession = (file: string): boolean => file.startsWith('sessions/') && file.endsWith('.jsonl');
 
 const hashesOf = (folder: string, files: readonly string[]): Readonly<Record<string, string>> =>
-  Object.fromEntries(files.map(file => [file, sha256(readFileSync(join(folder, file)))]));
+  Object.fromEntries(
+    files.map(file => [
+      file,
+      sha256(readRecordedFile({ file: join(folder, file), maxBytes: fileLimits.blob })),
+    ]),
+  );
 
 function rewriteScore(file: string, hashes: Readonly<Record<string, string>>): void {
-  const { header, entries } = parseScore({ file, text: readFileSync(file, 'utf8') });
+  const { header, entries } = parseScore({ file, text: readRecordedText({ file }) });
   writeFileSync(file, writeScore({ header: { ...header, files: { ...header.files, ...hashes } }, entries }));
 }

@@ -1,7 +1,14 @@
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { lazySessions } from '../../agents/index.ts';
-import { allTracers, createLiveWorld, systemClock, systemIds } from '../../effects/index.ts';
+import {
+  allTracers,
+  createLiveWorld,
+  fileLimits,
+  readRecordedFile,
+  systemClock,
+  systemIds,
+} from '../../effects/index.ts';
 import { openJournal, readJournal } from '../../effects/recording/index.ts';
 import { createRedactor, secretsOf } from '../../effects/redact/index.ts';
 import { createSessionRecorder, SeriesNumbers, type SessionRecorder } from '../../engine/recording/index.ts';
@@ -179,7 +186,9 @@ function copyBasePack(
 ): Readonly<Record<string, string>> {
   if (!base || !/^blobs\//.test(base.pack)) return {};
   cpSync(join(folder, base.pack), join(target, base.pack));
-  return { [base.pack]: sha256(readFileSync(join(folder, base.pack))) };
+  return {
+    [base.pack]: sha256(readRecordedFile({ file: join(folder, base.pack), maxBytes: fileLimits.blob })),
+  };
 }
 
 /** Explains how to record an intended failure. Recording it silently would make an unintended one pass from then on. */

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import {
   type Session,
@@ -9,7 +9,13 @@ import {
 } from '../../agents/index.ts';
 import { RepriseError } from '../../core/index.ts';
 import { createConductedWorld } from '../../effects/conductor/index.ts';
-import { allTracers, createRecorder } from '../../effects/index.ts';
+import {
+  allTracers,
+  createRecorder,
+  fileLimits,
+  readRecordedFile,
+  readRecordedText,
+} from '../../effects/index.ts';
 import { createRedactor, type Redactor } from '../../effects/redact/index.ts';
 import { roundRobinScheduler } from '../../effects/schedulers/index.ts';
 import { parseSessionFile, type SessionFile } from '../../engine/recording/index.ts';
@@ -112,7 +118,7 @@ async function playOn(stage: Stage, { found, manifest, context }: ComposedContex
 const blobsOf =
   ({ folder }: FoundCase) =>
   (sha: string): Uint8Array =>
-    readFileSync(join(folder, 'blobs', sha));
+    readRecordedFile({ file: join(folder, 'blobs', sha), maxBytes: fileLimits.blob });
 
 /** Loads a session from the case, the folder beside it, or the sessions shared with sibling cases. */
 function loadSession(vcr: string, found: FoundCase, { cwd }: TestContext): SessionFile {
@@ -121,8 +127,10 @@ function loadSession(vcr: string, found: FoundCase, { cwd }: TestContext): Sessi
   const file = places
     .flatMap(place => [join(place, `${vcr}.jsonl`), join(place, `${vcr}.vcr`), join(place, vcr)])
     .find(path => existsSync(path));
-  if (file !== undefined)
-    return parseSessionFile(relative(cwd, file), readFileSync(file, 'utf8'), blobsOf(found));
+  if (file !== undefined) {
+    const shown = relative(cwd, file);
+    return parseSessionFile(shown, readRecordedText({ file, displayFile: shown }), blobsOf(found));
+  }
   throw new RepriseError('NOT_RECORDED', `${displayFile} names the session ${vcr}, which does not exist`, {
     hint: `write it by hand, or copy a recorded one: ${relative(cwd, join(folder, 'sessions', `${vcr}.jsonl`))}`,
   });

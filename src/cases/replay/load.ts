@@ -1,6 +1,7 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { RepriseError } from '../../core/index.ts';
+import { fileLimits, readRecordedFile } from '../../effects/index.ts';
 import { scoreFileName, tapeFileName } from '../../effects/recording/index.ts';
 import { parseSessionFile, type RecordedActivity } from '../../engine/recording/index.ts';
 import type { FoundCase } from '../manifest/find.ts';
@@ -25,18 +26,20 @@ export function loadRecording(found: FoundCase, manifest: CaseManifest, cwd: str
     });
   }
   const display = (file: string) => relative(cwd, join(folder, file));
-  const text = (file: string) => readFileSync(join(folder, file), 'utf8');
+  const read = (file: string, maxBytes: number = fileLimits.recording) =>
+    readRecordedFile({ file: join(folder, file), displayFile: display(file), maxBytes });
+  const text = (file: string) => read(file).toString('utf8');
   const tapes = readdirSync(folder).filter(file => file.endsWith('.vcr'));
   const files = Object.fromEntries([scoreFileName(name), ...tapes].map(file => [file, text(file)]));
   const others = recordedFiles(folder);
   const recording = fromCaseFiles({
     case: name,
     files,
-    others: Object.fromEntries(others.map(file => [file, sha256(readFileSync(join(folder, file)))])),
+    others: Object.fromEntries(others.map(file => [file, sha256(read(file, fileLimits.blob))])),
     display,
   });
   checkSteps(manifest, recording);
-  const blob = (sha: string) => readFileSync(join(folder, 'blobs', sha));
+  const blob = (sha: string) => read(`blobs/${sha}`, fileLimits.blob);
   const sessions = others
     .filter(file => file.startsWith('sessions/') && file.endsWith('.jsonl'))
     .map(file => parseSessionFile(display(file), text(file), blob))

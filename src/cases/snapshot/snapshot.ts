@@ -1,6 +1,7 @@
-import { readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { rename, rm, writeFile } from 'node:fs/promises';
 import { basename } from 'node:path';
 import type { ConductedWorld } from '../../effects/conductor/index.ts';
+import { readRecordedText } from '../../effects/index.ts';
 import type { RecordedEntry } from '../../effects/recording/index.ts';
 import { shellWord, tableLines } from '../../terminal/index.ts';
 import { safeLine } from '../../view/index.ts';
@@ -124,7 +125,7 @@ export async function checkSnapshot(check: SnapshotCheck): Promise<SnapshotVerdi
 
 async function readIfThere(file: string): Promise<string | undefined> {
   try {
-    return await readFile(file, 'utf8');
+    return readRecordedText({ file });
   } catch (error) {
     if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
     throw error;

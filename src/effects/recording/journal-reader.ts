@@ -1,5 +1,5 @@
-import { readFile } from 'node:fs/promises';
 import { fields, firstProblem, isRecord, text, wholeFrom } from '../../core/index.ts';
+import { fileLimits, readRecordedText } from '../bounded-file.ts';
 import { contentOf, entryProblem, kindFields, outcomeOf, valueFields } from './entry.ts';
 import { journalFormat } from './journal.ts';
 import { invalidLine, linesOf, parseHeader, parseLine, type SourceFile } from './json-lines.ts';
@@ -12,7 +12,7 @@ export interface ReadJournal extends Recording {
 }
 
 export const readJournal = async (file: string): Promise<ReadJournal> =>
-  parseJournal({ file, text: await readFile(file, 'utf8') });
+  parseJournal({ file, text: readRecordedText({ file, maxBytes: fileLimits.journal }) });
 
 /**
  * Parses the complete lines of a journal. If a kill truncated the last line, that line is dropped. Effects that had

@@ -1,7 +1,14 @@
 import { type Dirent, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, relative, sep } from 'node:path';
 import { toTimestamp } from '../../core/index.ts';
-import { allTracers, type ChoosyTracer, type TracedRequest, type Tracer } from '../../effects/index.ts';
+import {
+  allTracers,
+  type ChoosyTracer,
+  fileLimits,
+  readBoundedText,
+  type TracedRequest,
+  type Tracer,
+} from '../../effects/index.ts';
 import { type Journal, openJournal } from '../../effects/recording/index.ts';
 import { createRedactor, type NamedPath, type Redactor, secretsOf } from '../../effects/redact/index.ts';
 import { createSessionRecorder } from '../../engine/recording/index.ts';
@@ -198,9 +205,9 @@ export function definitionFiles(root: string, sources: readonly string[] = []): 
   const files: Record<string, string> = {};
   const keep = (path: string) => {
     try {
-      files[path] = readFileSync(join(root, path), 'utf8');
+      files[path] = readBoundedText(join(root, path), { maxBytes: fileLimits.definition });
     } catch {
-      // The file does not exist or cannot be read.
+      // The file does not exist or cannot be read, or a workflow in it would be refused.
     }
   };
   keep('reprise.yaml');

@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { DefinitionError } from '../problems.ts';
 import { loadWorkflow } from './load.ts';
+import { problemsIn } from './test-support.ts';
 
 describe('any text', () => {
   const piece = fc.constantFrom(
@@ -178,5 +179,27 @@ describe('any text', () => {
     ['carriage returns', 'steps:\r\n  - id: a\r\n    run: |\r\n      echo ${{ nope }}\r\n'],
   ])('with %s either loads or is rejected', (_, text) => {
     expect(attempt(text)).toSatisfy(isLoadedOrRejected);
+  });
+});
+
+describe('a file of a megabyte', () => {
+  const lines = (count: number, line: (index: number) => string) =>
+    Array.from({ length: count }, (_, index) => line(index)).join('\n');
+
+  test.each([
+    ['keys', lines(60_000, index => `a${index}: ${index}`)],
+    ['invalid values', `env:\n${lines(50_000, index => `  "a-${index}": 1`)}`],
+  ])(
+    'with tens of thousands of %s is rejected within seconds',
+    (_, text) => {
+      expect(problemsIn(text)).toContain('main.yaml:');
+    },
+    30_000,
+  );
+
+  test('reports a key that is written twice, whatever its quotes are', () => {
+    expect(problemsIn('steps: []\nenv: { a: 1, "a": 2, 1: x, "1": y }')).toMatch(
+      /duplicate key `a`[\s\S]*duplicate key `1`/,
+    );
   });
 });

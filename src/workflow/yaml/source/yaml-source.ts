@@ -12,6 +12,7 @@ import {
   parseDocument,
   visit,
   type YAMLError,
+  type YAMLMap,
 } from 'yaml';
 import type { Json, Position } from '../../../core/index.ts';
 import { LineIndex, type ProblemList } from './problem-list.ts';
@@ -122,11 +123,23 @@ class Converter {
       return { value: items.map(item => item.value), size: sizeOf(items) };
     }
     if (!isMap(node)) return nothing;
+    this.#checkKeys(node.items);
     const fields = node.items.map(pair => this.#pair(pair)).filter(field => field !== undefined);
     return {
       value: Object.fromEntries(fields.map(({ key, field }) => [key, field.value])),
       size: sizeOf(fields.map(f => f.field)),
     };
+  }
+
+  /** The parser would compare every key with every other one. */
+  #checkKeys(pairs: readonly Pair[]): void {
+    const seen = new Set<string>();
+    for (const { key } of pairs) {
+      const name = keyText(key);
+      if (name !== undefined && seen.has(name) && isNode(key))
+        this.#fault(key, `duplicate key \`${name}\``, 'remove one of them');
+      if (name !== undefined) seen.add(name);
+    }
   }
 
   #scalar(node: Node, value: unknown): Json {
@@ -214,6 +227,7 @@ export class YamlSource {
   readonly faults: readonly SyntaxFault[];
   readonly #root: Node | null;
   readonly #targets: ReadonlyMap<Alias, Node>;
+  readonly #pairs = new WeakMap<YAMLMap, ReadonlyMap<string | undefined, Pair>>();
   #lines: LineIndex | undefined;
 
   /** Never throws: errors are in `faults`. */
@@ -232,7 +246,7 @@ export class YamlSource {
     this.#targets = plain.targets;
     this.value = plain.value;
     this.faults = [
-      ...withoutEchoes(errors).map(error => explain(error, text)),
+      ...withoutEchoes(errors).map(explain),
       ...plain.faults.map(({ node, message, hint }) => ({ ...rangeOf(node), message, hint })),
     ];
   }
@@ -258,7 +272,7 @@ export class YamlSource {
   keyRangeOf(path: Path): Range {
     const parent = this.nodeAt(path.slice(0, -1));
     const key = path.at(-1);
-    const pair = isMap(parent) ? parent.items.findLast(item => keyText(item.key) === key) : undefined;
+    const pair = isMap(parent) ? this.#pairOf(parent, String(key)) : undefined;
     if (isScalar(pair?.key)) return rangeOf(pair.key);
     const item = this.nodeAt(path);
     if (item && rangeOf(item).end > rangeOf(item).start) return rangeOf(item);
@@ -270,11 +284,20 @@ export class YamlSource {
     for (const key of path) {
       const container = this.#follow(node);
       if (isSeq(container) && typeof key === 'number') node = container.items[key];
-      else if (isMap(container))
-        node = container.items.findLast(item => keyText(item.key) === String(key))?.value;
+      else if (isMap(container)) node = this.#pairOf(container, String(key))?.value;
       else return undefined;
     }
     return this.#follow(node);
+  }
+
+  /** Returns the last pair with a key. A file may have a problem at each of thousands of keys. */
+  #pairOf(map: YAMLMap, key: string): Pair | undefined {
+    let pairs = this.#pairs.get(map);
+    if (!pairs) {
+      pairs = new Map(map.items.map(pair => [keyText(pair.key), pair]));
+      this.#pairs.set(map, pairs);
+    }
+    return pairs.get(key);
   }
 
   #follow(node: unknown): Node | undefined {
@@ -291,7 +314,12 @@ function parse(text: string): { readonly root: Node | null; readonly errors: rea
   if (isTooDeep(text)) {
     return { root: null, errors: [{ code: 'IMPOSSIBLE', message: 'it is nested too deeply', pos: [0, 1] }] };
   }
-  const document = parseDocument(text, { prettyErrors: false, schema: 'core', logLevel: 'error' });
+  const document = parseDocument(text, {
+    prettyErrors: false,
+    schema: 'core',
+    logLevel: 'error',
+    uniqueKeys: false,
+  });
   const errors = document.errors.map(error => (isOpenQuote(error) ? atOpening(error, document) : error));
   return { root: document.contents, errors: [...errors, ...document.warnings] };
 }
@@ -314,8 +342,7 @@ function atOpening(error: YamlObjection, document: Document): YamlObjection {
   return start === undefined ? error : { code, message: error.message, pos: [start, start + 1] };
 }
 
-const isSyntaxError = ({ code }: YamlObjection): boolean =>
-  code !== 'DUPLICATE_KEY' && code !== 'TAG_RESOLVE_FAILED';
+const isSyntaxError = ({ code }: YamlObjection): boolean => code !== 'TAG_RESOLVE_FAILED';
 
 /** Keeps only the first syntax error, because the ones after it are usually consequences. */
 function withoutEchoes(errors: readonly YamlObjection[]): readonly YamlObjection[] {
@@ -328,19 +355,10 @@ function withoutEchoes(errors: readonly YamlObjection[]): readonly YamlObjection
   });
 }
 
-function explain({ code, message, pos: [start, end] }: YamlObjection, text: string): SyntaxFault {
+function explain({ code, message, pos: [start, end] }: YamlObjection): SyntaxFault {
   switch (code) {
     case 'TAB_AS_INDENT':
       return { message: 'YAML does not allow tabs for indentation', hint: 'use spaces', start, end };
-    case 'DUPLICATE_KEY': {
-      const key = /^["']?[\w-]*["']?/.exec(text.slice(start, start + 80))?.[0] ?? '';
-      return {
-        message: `duplicate key \`${key}\``,
-        hint: 'remove one of them',
-        start,
-        end: start + key.length,
-      };
-    }
     case 'MULTIPLE_DOCS':
       return {
         message: 'the file contains more than one YAML document',
