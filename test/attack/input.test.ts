@@ -62,3 +62,41 @@ it('a matrix of a billion combinations is refused before it is built', { timeout
   expect(code).toBe(2);
   expect(stderr).toContain('must have at most 10000 combinations, not 1000000000');
 });
+
+describe('a key that every object has', () => {
+  it('is refused as the name of an input', { timeout: limit }, async () => {
+    const workflow =
+      '{ name: w, inputs: { __proto__: { default: given } }, steps: [{ id: a, run: "echo [${{ inputs.__proto__ }}]" }] }';
+    const { code, stderr } = await runInline({ files: { 'w.yaml': workflow }, args: ['validate', 'w.yaml'] });
+    expect(code).toBe(2);
+    expect(stderr).toContain('`__proto__` cannot be a key');
+    expect(stderr).toContain('w.yaml:1:22');
+  });
+
+  it('is data like any other in JSON', { timeout: limit }, async () => {
+    const json = '{"__proto__":{"polluted":1},"constructor":2}';
+    const workflow = `
+name: w
+inputs: { x: { type: json } }
+outputs: { all: "\${{ steps.a.outputs }}", own: "\${{ inputs.x.__proto__.polluted }}", none: "\${{ inputs.x.polluted }}" }
+steps:
+  - { id: a, run: 'printf %s "\${{ toJSON(inputs.x) }}" > "$REPRISE_OUTPUT"' }
+`;
+    const { code, stdout } = await runInline({
+      files: { 'w.yaml': workflow },
+      args: ['run', 'w.yaml', '--input-json', `{"x":${json}}`],
+    });
+    expect([code, stdout.trim()]).toEqual([0, `{"all":${json},"own":1,"none":null}`]);
+  });
+
+  it('is an unknown input, not a lost one', { timeout: limit }, async () => {
+    const files = { 'w.yaml': '{ name: w, steps: [{ id: a, run: "true" }] }' };
+    for (const args of [
+      ['--input', '__proto__=z'],
+      ['--input-json', '{"__proto__":{}}'],
+    ]) {
+      const { code, stderr } = await runInline({ files, args: ['run', 'w.yaml', ...args] });
+      expect([code, stderr]).toEqual([2, expect.stringContaining('unknown input `__proto__`')]);
+    }
+  });
+});

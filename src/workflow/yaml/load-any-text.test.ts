@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { DefinitionError } from '../problems.ts';
 import { loadWorkflow } from './load.ts';
-import { problemsIn } from './test-support.ts';
+import { bodyOf, load, problemsIn, scopeOf } from './test-support.ts';
 
 describe('any text', () => {
   const piece = fc.constantFrom(
@@ -179,6 +179,30 @@ describe('any text', () => {
     ['carriage returns', 'steps:\r\n  - id: a\r\n    run: |\r\n      echo ${{ nope }}\r\n'],
   ])('with %s either loads or is rejected', (_, text) => {
     expect(attempt(text)).toSatisfy(isLoadedOrRejected);
+  });
+});
+
+describe('a key that objects already have', () => {
+  test.each([
+    'inputs: { __proto__: { default: x } }',
+    'env: { __proto__: x }',
+    'outputs: { a: { "__proto__": x } }',
+    'steps: [{ id: a, run: ls, strategy: { matrix: { __proto__: [1] } } }]',
+    '__proto__: 1',
+  ])('is refused in `%s`', text => {
+    expect(problemsIn(`${text}\n${text.startsWith('steps') ? '' : 'steps: [{ id: a, run: ls }]'}`)).toContain(
+      '`__proto__` cannot be a key',
+    );
+  });
+
+  test.each(['constructor', 'toString', 'hasOwnProperty'])('keeps its value if it is `%s`', name => {
+    const model = load(
+      `inputs: { ${name}: { default: x } }\nsteps: [{ id: a, agent: b, prompt: "\${{ inputs.${name} }}" }]`,
+    );
+    const inputs = model.input.parse({});
+    expect(inputs).toEqual({ [name]: 'x' });
+    expect(bodyOf(model, 'a', 'agent').prompt(scopeOf({ inputs }))).toBe('x');
+    expect(model.input.parse({ [name]: 'y' })).toEqual({ [name]: 'y' });
   });
 });
 

@@ -154,6 +154,11 @@ class Converter {
       if (isNode(key)) this.#fault(key, 'a key must be plain text');
       return undefined;
     }
+    if (name === '__proto__' && isNode(key)) {
+      // The schemas ignore this key, so its value would be lost without a word.
+      this.#fault(key, '`__proto__` cannot be a key', 'choose another name');
+      return undefined;
+    }
     return { key: name, field: isNode(value) ? this.convert(value) : nothing };
   }
 
