@@ -64,9 +64,14 @@ export async function runProcess(args: readonly string[]): Promise<void> {
     isLeaving = true;
     process.exit(stop.exitCode !== undefined && code !== exitCodes.ok ? stop.exitCode : code);
   };
-  const fail = async (error: unknown): Promise<number> => {
-    const { formatError } = await import('../terminal/index.ts');
-    writeLines(io.err, formatError(error, { color: io.color.err }));
+  // Never rejects: an unhandled rejection would call it again, and so on without end.
+  const fail = async (thrown: unknown): Promise<number> => {
+    const error = isOutOfFiles(thrown) ? tooFewFiles(thrown) : thrown;
+    const format = await import('../terminal/index.ts').then(
+      ({ formatError }) => formatError,
+      () => plainError,
+    );
+    writeLines(io.err, format(error, { color: io.color.err }));
     if (env['REPRISE_DEBUG'] && error instanceof Error) writeLines(io.err, inspect(error));
     return exitCodeOfError(error);
   };
@@ -92,6 +97,24 @@ const uncaught = (cause: unknown) =>
     cause,
     hint: 'set REPRISE_DEBUG=1 to see its stack; after fixing the problem, continue with: reprise resume',
   });
+
+/** Returns true if the limit of open files is reached, in this process or in the system. */
+function isOutOfFiles(error: unknown): boolean {
+  const code = error instanceof Error && 'code' in error ? error.code : undefined;
+  return code === 'EMFILE' || code === 'ENFILE';
+}
+
+const tooFewFiles = (cause: unknown) =>
+  new RepriseError('FILE_LIMIT', 'too many open files: the limit of the system is too low', {
+    cause,
+    hint: 'raise the limit: ulimit -n 1024',
+  });
+
+/** For a process that cannot load more modules, for example because it may not open more files. */
+const plainError = (error: unknown): string => {
+  const { code, message, hint } = toErrorData(error);
+  return `error[${code}]: ${safeText(message)}${hint ? `\n  hint: ${safeText(hint)}` : ''}`;
+};
 
 /** A stream that its reader may close early. Later writes are dropped. */
 interface QuietWriter {

@@ -53,6 +53,7 @@ export const errorCatalogue = {
   USAGE:
     'The command line has an unknown command or an invalid argument, or an API call has an invalid option.',
   INIT_FAILED: '`reprise init` could not create a file; the message lists the files that it did create.',
+  FILE_LIMIT: 'The process may not open enough files; raise the limit with `ulimit -n`.',
   // Runs and their owners
   RUN_NOT_FOUND: 'The store has no run with that id.',
   RUN_AMBIGUOUS: 'Several run ids start with that prefix; type more of the id.',
