@@ -235,7 +235,9 @@ export function registerToolCommands({ io, add }: Registry): void {
     return validateCommand({ io }, { ...options, targets: targets.filter(target => target !== undefined) });
   })
     .summary('check workflows and settings')
-    .description('Check workflows without running them (default: all of the project, and reprise.yaml).')
+    .description(
+      'Check workflows without running them (default: all YAML workflows of the project, and reprise.yaml). Naming a TypeScript workflow loads its code.',
+    )
     .option('--json', 'print one JSON object per file');
 
   add('gc', async (_, options) => {

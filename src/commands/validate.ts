@@ -8,6 +8,7 @@ import {
   type ExitCode,
   exitCodes,
   findProject,
+  isYamlFile,
   knownWorkflows,
   loadAgents,
   loadDefinition,
@@ -16,12 +17,12 @@ import {
   readConfig,
   writeLines,
 } from '../project/index.ts';
-import { jsonText } from '../terminal/index.ts';
+import { count, jsonText, shellWord } from '../terminal/index.ts';
 import { safeLine } from '../view/index.ts';
 import { DefinitionError, type Problem } from '../workflow/index.ts';
 
 export interface ValidateCommandOptions extends ProjectOptions {
-  /** Names or paths of workflows. Defaults to every workflow of the project and reprise.yaml. */
+  /** Names or paths of workflows. Defaults to every YAML workflow of the project and reprise.yaml. */
   readonly targets?: readonly string[] | undefined;
   readonly json?: boolean | undefined;
 }
@@ -32,24 +33,48 @@ interface ValidationResult {
   readonly error?: RepriseError | undefined;
 }
 
-/** Checks definitions without running anything, and reports every problem. */
+/** Checks definitions without running them, and reports every problem. Loads the code of a module only if it is named. */
 export async function validateCommand(
   { io }: { readonly io: CommandIo },
   options: ValidateCommandOptions,
 ): Promise<ExitCode> {
   const place = { project: findProject(io, options), io };
-  const targets = options.targets?.length ? options.targets : allTargets(place);
+  const { targets, unchecked } = options.targets?.length
+    ? { targets: options.targets, unchecked: [] }
+    : allTargets(place);
   const verdicts: ValidationResult[] = [];
   for (const target of targets) verdicts.push(await validate(target, place));
   if (options.json) for (const verdict of verdicts) writeLines(io.out, jsonText(describe(verdict)));
   else await print(verdicts, io);
+  noteUnchecked(unchecked, io);
+  if (verdicts.length + unchecked.length === 0)
+    writeLines(io.err, 'nothing to validate: no workflows in .reprise/workflows and no reprise.yaml');
   return verdicts.some(({ error }) => error) ? exitCodes.usage : exitCodes.ok;
 }
 
-function allTargets({ project, io }: ProjectContext): readonly string[] {
+interface ValidationTargets {
+  readonly targets: readonly string[];
+  /** Modules. Loading one runs its code, which may come from an unreviewed repository. */
+  readonly unchecked: readonly string[];
+}
+
+function allTargets({ project, io }: ProjectContext): ValidationTargets {
   const config = configFile(project);
-  const files = [...knownWorkflows(project).values(), ...(existsSync(config) ? [config] : [])];
-  return files.map(file => displayPath(io, file));
+  const workflows = [...knownWorkflows(project).values()];
+  const files = [...workflows.filter(isYamlFile), ...(existsSync(config) ? [config] : [])];
+  const show = (file: string) => displayPath(io, file);
+  return { targets: files.map(show), unchecked: workflows.filter(file => !isYamlFile(file)).map(show) };
+}
+
+function noteUnchecked(modules: readonly string[], io: CommandIo): void {
+  const [first] = modules;
+  if (first === undefined) return;
+  const what = count(modules.length, 'TypeScript workflow');
+  const files = modules.length === 1 ? 'its file' : 'their files';
+  writeLines(
+    io.err,
+    `${what} not checked, because that runs the code; to check, name ${files}: reprise validate ${shellWord(first)}`,
+  );
 }
 
 async function validate(target: string, place: ProjectContext): Promise<ValidationResult> {
@@ -68,8 +93,6 @@ async function validate(target: string, place: ProjectContext): Promise<Validati
 }
 
 async function print(verdicts: readonly ValidationResult[], io: CommandIo): Promise<void> {
-  if (verdicts.length === 0)
-    writeLines(io.err, 'nothing to validate: no workflows in .reprise/workflows and no reprise.yaml');
   const { formatError } = await import('../terminal/index.ts');
   const reported = new Set<string>();
   for (const { target, workflow, error } of verdicts) {

@@ -16,7 +16,8 @@ export interface WorkflowLocation {
 const yamlExtensions = ['.yaml', '.yml'];
 const moduleExtensions = ['.mjs', '.js', '.ts', '.mts'];
 
-const isYamlFile = (file: string): boolean => yamlExtensions.includes(extname(file));
+/** Returns true for a file that is parsed. Loading any other workflow runs its code. */
+export const isYamlFile = (file: string): boolean => yamlExtensions.includes(extname(file));
 const isWorkflowFile = (file: string): boolean =>
   isYamlFile(file) || (moduleExtensions.includes(extname(file)) && !/\.(test|spec|d)\.m?[jt]s$/.test(file));
 

@@ -1,5 +1,6 @@
 export { agentsFor, loadAgents } from './agents.ts';
 export {
+  isYamlFile,
   knownWorkflows,
   type LoadedDefinition,
   loadDefinition,

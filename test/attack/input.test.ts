@@ -100,3 +100,13 @@ steps:
     }
   });
 });
+
+it('`validate` runs no module of a foreign repository', { timeout: limit }, async () => {
+  const module = "import fs from 'node:fs'; fs.writeFileSync('ran', 'x'); export default 5;";
+  const { code, stderr, project } = await runInline({
+    files: { '.reprise/workflows/x.mjs': module },
+    args: ['validate'],
+  });
+  expect([code, stderr]).toEqual([0, expect.stringMatching(/^1 TypeScript workflow not checked/)]);
+  expect(project.has('ran')).toBe(false);
+});

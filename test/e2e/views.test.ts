@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { createProject, parseLines, runInline, type TestProject, until } from './run-inline.ts';
+import { createProject, defineModule, parseLines, runInline, type TestProject, until } from './run-inline.ts';
 
 const files = {
   '.reprise/workflows/diamond.yaml': `
@@ -378,6 +378,47 @@ describe('reprise validate', () => {
       { file: 'diamond', ok: true, workflow: 'diamond', problems: [] },
       { file: 'reprise.yaml', ok: false, problems: [{ code: 'CONFIG_INVALID', line: 1 }] },
     ]);
+  });
+});
+
+describe('reprise validate in a project with modules', () => {
+  const module = (name: string) => `
+import { writeFileSync } from 'node:fs';
+import { step, workflow } from '${defineModule}';
+writeFileSync('${name}.ran', '');
+export default workflow('${name}', { steps: [step('a', { run: () => 1 })] });
+`;
+  const modules = {
+    '.reprise/workflows/order.mjs': module('order'),
+    '.reprise/workflows/pay.ts': module('pay'),
+    '.reprise/workflows/ok.yaml': 'steps: [{ id: a, run: "true" }]',
+  };
+  const unchecked =
+    '2 TypeScript workflows not checked, because that runs the code; to check, name their files: reprise validate .reprise/workflows/order.mjs\n';
+
+  it('runs none of their code and says how many it did not check', async () => {
+    const project = createProject({ files: modules });
+    expect(await project.run(['validate'])).toEqual({
+      code: 0,
+      stdout: 'ok .reprise/workflows/ok.yaml (ok)\n',
+      stderr: unchecked,
+    });
+    expect(await project.run(['validate', '--json'])).toEqual({
+      code: 0,
+      stdout: '{"file":".reprise/workflows/ok.yaml","ok":true,"workflow":"ok","problems":[]}\n',
+      stderr: unchecked,
+    });
+    expect([project.has('order.ran'), project.has('pay.ran')]).toEqual([false, false]);
+  });
+
+  it('checks the ones that are named', async () => {
+    const project = createProject({ files: modules });
+    expect(await project.run(['validate', '.reprise/workflows/order.mjs'])).toEqual({
+      code: 0,
+      stdout: 'ok .reprise/workflows/order.mjs (order)\n',
+      stderr: '',
+    });
+    expect(project.has('order.ran')).toBe(true);
   });
 });
 
