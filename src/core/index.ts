@@ -7,7 +7,15 @@ export {
   toErrorData,
 } from './errors.ts';
 export type { EventOf, EventType, HistoryEvent, NewEvent } from './events.ts';
-export { canonicalJson, isJsonObject, type Json, type JsonObject, type Mutable, toJson } from './json.ts';
+export {
+  canonicalJson,
+  copyJson,
+  isJsonObject,
+  type Json,
+  type JsonObject,
+  type Mutable,
+  toJson,
+} from './json.ts';
 export { type DiffLine, diffLines } from './line-diff.ts';
 export {
   type Fields,

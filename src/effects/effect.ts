@@ -63,7 +63,7 @@ interface Taped<Args, Result> {
   readonly result?: (result: Result) => unknown;
   /**
    * Whether the arguments or the result stay unchanged for good, including everything nested in them. Such values are
-   * serialized later, in batches. Objects that a workflow function or other code may still change are serialized at once.
+   * serialized later, in batches. Values that may still change, or that may be large, are serialized at once.
    */
   readonly lasting?: {
     readonly args?: (args: Args) => boolean;

@@ -264,7 +264,7 @@ const tapedEvent = ({ type, step, worker, attempt, data }: NewEvent) => ({
   data: 'fingerprint' in data ? { ...data, fingerprint: undefined } : data,
 });
 
-/** Only flat data is lasting: an output that is an object is passed to functions, which may change it. */
+/** Larger batches are written to the journal at once, so that it knows how much text it holds. */
 const isLastingBatch = ({ events }: Batch): boolean => events.every(({ data }) => isFlat(data));
 
 /** Records the fields that all events of a batch share only once. */

@@ -1,4 +1,11 @@
-import { type HistoryEvent, type NewEvent, RepriseError, toEpochMs, toTimestamp } from '../core/index.ts';
+import {
+  copyJson,
+  type HistoryEvent,
+  type NewEvent,
+  RepriseError,
+  toEpochMs,
+  toTimestamp,
+} from '../core/index.ts';
 import type { Lease, Owner } from '../store/index.ts';
 import type { SpendingLimit, StepModel, WorkflowModel } from '../workflow/index.ts';
 import { createEffects, type EngineEffects, expiry } from './effects.ts';
@@ -98,11 +105,13 @@ export class Engine {
   readonly #effects: EngineEffects;
   #opened = 0;
 
-  constructor(environment: Environment, observe: Observer = () => {}) {
+  constructor(environment: Environment, observe?: Observer) {
     this.#environment = environment;
     this.#observe = observation => {
+      if (!observe) return;
       try {
-        observe(observation);
+        // An observer may change what it gets, so it gets a copy.
+        observe(observation.kind === 'events' ? copyJson(observation) : observation);
       } catch {
         // A broken observer must not stop the run that it displays.
       }

@@ -30,4 +30,5 @@ export {
 } from './model.ts';
 export { compileOutputSchema } from './output-schema.ts';
 export { compilePattern, type Pattern, PatternError } from './pattern.ts';
+export { ownScope } from './own-scope.ts';
 export { agentNames, DefinitionError, formatProblem, type NamedAgent, type Problem } from './problems.ts';

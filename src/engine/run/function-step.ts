@@ -1,4 +1,5 @@
 import {
+  copyJson,
   type Duration,
   type Json,
   type JsonObject,
@@ -6,7 +7,13 @@ import {
   RepriseError,
   toJson,
 } from '../../core/index.ts';
-import type { FunctionBody, Parser, Scope, StepContext } from '../../workflow/index.ts';
+import {
+  type FunctionBody,
+  ownScope,
+  type Parser,
+  type Scope,
+  type StepContext,
+} from '../../workflow/index.ts';
 import type { StepWait } from '../state/step-state.ts';
 import { type StepEnd, thrownError } from './messages.ts';
 
@@ -65,7 +72,7 @@ export class FunctionCall {
   }
 
   answer(wait: number, value: Json): void {
-    this.#pending.get(wait)?.resolve(value);
+    this.#pending.get(wait)?.resolve(copyJson(value));
     this.#pending.delete(wait);
   }
 
@@ -85,10 +92,11 @@ export class FunctionCall {
 
   #start(): void {
     this.#started = true;
-    const { body, scope } = this.#options;
+    const { body } = this.#options;
+    const scope = ownScope(this.#options.scope);
     const failed = (thrown: unknown) => this.#finish({ kind: 'failed', error: thrownError(thrown) });
     try {
-      const returned = runStepFunction(body, scope, this.#context());
+      const returned = runStepFunction(body, scope, this.#context(scope));
       if (isThenable(returned))
         Promise.resolve(returned)
           .then(value => this.#complete(value))
@@ -130,16 +138,18 @@ export class FunctionCall {
     return this.#abort.signal;
   }
 
-  #context(): StepContext {
+  #context(scope: Scope): StepContext {
     const signal = () => this.#signal;
-    const { runId, step, worker, attempt, scope, log } = this.#options;
+    const { runId, step, worker, attempt, log } = this.#options;
     return {
       runId,
       step,
       worker,
       matrix: scope.matrix,
       attempt,
-      input: scope.inputs,
+      get input() {
+        return scope.inputs;
+      },
       get signal() {
         return signal();
       },
@@ -170,7 +180,7 @@ export class FunctionCall {
     const known = this.#options.known?.get(question.wait);
     if (this.#cancelled) return Promise.reject(this.#cancelled.reason);
     if (known && !asksTheSame(known, question)) return Promise.reject(changed(question, known));
-    if (known?.answer) return Promise.resolve(known.answer.value);
+    if (known?.answer) return Promise.resolve(copyJson(known.answer.value));
     if (!known) {
       this.#asked.push(question);
       if (this.#host) this.#notifyHost(this.#handOverQuestions());

@@ -45,7 +45,7 @@ export type LoopMessage =
   /** A helper lane of the engine failed. */
   | { readonly kind: 'broken'; readonly error: unknown };
 
-/** Only flat data is lasting: an output that is an object is passed to functions, which may change it. */
+/** Larger ends are written to the journal at once, so that it knows how much text it holds. */
 export const isLastingMessage = (message: LoopMessage): boolean =>
   message.kind === 'ended' && message.notes === undefined && isFlat(message.end);
 
@@ -214,7 +214,7 @@ function delayBeforeRetry(state: RunState, node: NodeState, error: ErrorData): n
 
 function mayRetry(rule: RetryRule, error: ErrorData): boolean {
   try {
-    return rule.retries?.(error) ?? true;
+    return rule.retries?.({ ...error }) ?? true;
   } catch {
     return false;
   }

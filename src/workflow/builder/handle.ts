@@ -1,5 +1,6 @@
 import { type ErrorData, isJsonObject, type Json, RepriseError, toErrorData } from '../../core/index.ts';
 import type { Body, Need, Scope, Selector, StepModel } from '../model.ts';
+import { ownScope } from '../own-scope.ts';
 import type { Problem } from '../problems.ts';
 import type { WorkPlace } from '../workspace-rules.ts';
 import type { OptionReader } from './rules.ts';
@@ -192,7 +193,10 @@ export function toSelector<A extends After, Input, T>(
   dependencies: readonly Dependency[],
   select: Select<A, Input, T>,
 ): Selector<T> {
-  return scope => select(readOutputs(dependencies, scope) as Outputs<A>, scope.inputs as Input);
+  return shared => {
+    const scope = ownScope(shared);
+    return select(readOutputs(dependencies, scope) as Outputs<A>, scope.inputs as Input);
+  };
 }
 
 /** Like `toSelector`, for one copy of a step. Also accepts a plain value. */
@@ -201,12 +205,14 @@ export function toItemSelector<A extends After, Input, Item, T>(
   given: T | ItemSelect<A, Input, Item, T>,
 ): Selector<T> {
   if (!isFunction(given)) return () => given;
-  return scope =>
-    given(
+  return shared => {
+    const scope = ownScope(shared);
+    return given(
       readOutputs(dependencies, scope) as Outputs<A>,
       scope.inputs as Input,
       (scope.matrix ?? {}) as Item,
     );
+  };
 }
 
 const isFunction = <T, F extends (...args: never) => T>(value: T | F): value is F =>
