@@ -41,7 +41,8 @@ export function decide(state: RunState, limits: Limits): PlannerDecision | undef
     closeNext(state) ??
     answerNext(state) ??
     considerNext(state) ??
-    startQueued(state, limits)
+    startQueued(state, limits) ??
+    cancelStranded(state)
   );
 }
 
@@ -80,9 +81,16 @@ function stopOverBudget(state: RunState, { spending }: Limits): PlannerDecision 
 
 function cancelNext(state: RunState): PlannerDecision | undefined {
   for (let node = state.toCancel.shift(); node; node = state.toCancel.shift()) {
-    if (node.active || node.interrupted) return { kind: 'cancel', node, events: [] };
+    if (!node.active && !node.interrupted) continue;
+    node.cancelling = true;
+    return { kind: 'cancel', node, events: [] };
   }
   return undefined;
+}
+
+function cancelStranded(state: RunState): PlannerDecision | undefined {
+  state.cancelStranded();
+  return cancelNext(state) ?? considerNext(state);
 }
 
 function answerNext(state: RunState): PlannerDecision | undefined {

@@ -4,7 +4,7 @@ import type { Lease } from '../../store/index.ts';
 import type { SpendingLimit } from '../../workflow/index.ts';
 import { type EngineEffects, expiry } from '../effects.ts';
 import type { Environment, Observer } from '../environment.ts';
-import { hasInside, unitOfEvent } from '../state/graph.ts';
+import { unitOfEvent } from '../state/graph.ts';
 import type { RunState } from '../state/run-state.ts';
 import type { NodeState } from '../state/step-state.ts';
 import {
@@ -256,12 +256,7 @@ export class RunLoop {
         },
       );
     }
-    if (this.#options.wait) return false;
-    for (const node of this.#state.active) {
-      if (hasInside(node.node) && node.status === 'running' && !this.#stepLanes.has(node)) continue;
-      if (node.status !== 'waiting' || (node.timers?.size ?? 0) > 0) return false;
-    }
-    return true;
+    return !this.#options.wait && !this.#state.canAdvance();
   }
 
   #startHelpers(): void {

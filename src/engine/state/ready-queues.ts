@@ -103,6 +103,8 @@ export class ReadyQueues extends StepStates {
   readonly toClose = new Queue<ScopeState>();
   /** Steps that have started and not ended. */
   readonly active = new Set<NodeState>();
+  /** Scopes with a failure that let their running steps finish. */
+  readonly #finishing = new Set<ScopeState>();
 
   protected open(scope: GraphScope, input: ScopeState['input']): void {
     const state = this.scopeOf(scope);
@@ -138,6 +140,7 @@ export class ReadyQueues extends StepStates {
     if (scope.stop === 'cancel' || scope.stop === why) return;
     scope.stop = why;
     const finishes = why === 'failure' && scope.scope.onFailure === 'finish-running';
+    if (finishes) this.#finishing.add(scope);
     for (const node of scope.scope.nodes) {
       const state = this.of(node);
       if (state.status === 'pending' && state.unmet === 0 && !state.interrupted)
@@ -145,6 +148,33 @@ export class ReadyQueues extends StepStates {
       if (!state.active && !state.interrupted) continue;
       if (!finishes || !canFinish(state)) this.cancelNode(state);
     }
+  }
+
+  /**
+   * Cancels the steps that could finish after a failure but now only wait, such as a child workflow that has come to an
+   * approval. Otherwise the approval would hide the failure.
+   */
+  cancelStranded(): void {
+    if (this.#finishing.size === 0 || this.canAdvance()) return;
+    for (const { scope, stop } of this.#finishing) {
+      if (stop !== 'failure') continue;
+      for (const node of scope.nodes) {
+        const state = this.of(node);
+        if (state.active) this.cancelNode(state);
+      }
+    }
+    this.#finishing.clear();
+  }
+
+  /** Whether the run can advance without an approval or a signal. */
+  canAdvance(): boolean {
+    for (const state of this.active) {
+      const inside = this.insideOf(state);
+      if (state.cancelling || (state.timers?.size ?? 0) > 0) return true;
+      // The steps inside decide, until all of them have ended.
+      if (state.status !== 'waiting' && (!inside || inside.open === 0)) return true;
+    }
+    return false;
   }
 
   protected cancelNode(state: NodeState): void {

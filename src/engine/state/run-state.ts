@@ -156,6 +156,7 @@ export class RunState extends ReadyQueues {
         break;
       case 'step.retrying':
         state.interrupted = false;
+        state.cancelling = false;
         state.timedOut = undefined;
         state.error = event.data.error;
         this.#setTimer(state, { timer: 'retry', setAt: event.at, ms: event.data.delayMs });
@@ -213,6 +214,7 @@ export class RunState extends ReadyQueues {
     if (!state.interrupted) state.work?.newAttempt();
     state.timers?.delete('retry');
     state.interrupted = false;
+    state.cancelling = false;
     state.attempt = event.attempt ?? 1;
     state.startedAt ??= event.at;
     state.attemptStartedAt = event.at;

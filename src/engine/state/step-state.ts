@@ -88,6 +88,8 @@ export class NodeState {
     | undefined;
   /** Timeout that expired while the step was active. */
   timedOut: 'attempt' | 'step' | undefined;
+  /** Whether the step is being cancelled, so that its end follows without any further event. */
+  cancelling = false;
   /** Whether the step was running when its process died. */
   interrupted = false;
   /** Copies of the step, once it has fanned out. */
