@@ -39,6 +39,31 @@ describe('the cancellation of a run', () => {
     expect(endsOf(events)).toEqual({ long: 'cancelled', next: 'skipped' });
   });
 
+  it('runs nothing if the interrupt came before the run was started, resumed or forked', async () => {
+    const ran: string[] = [];
+    const fails = step('fails', {
+      run: (): string => {
+        ran.push('fails');
+        throw new Error('broken');
+      },
+    });
+    const other = step('other', { run: () => ran.push('other') });
+    const { model } = workflow('w', { steps: [other, fails], onFailure: 'continue' });
+    const { engine, history } = testEngine();
+    const interrupt = AbortSignal.abort('SIGINT');
+    const started = await engine.start({ workflow: model, interrupt });
+    expect(started).toMatchObject({ status: 'cancelled', reason: 'SIGINT' });
+    expect(endsOf(await history(started.runId))).toEqual({ other: 'skipped', fails: 'skipped' });
+    expect(ran).toEqual([]);
+
+    const { runId } = await engine.start({ workflow: model });
+    ran.length = 0;
+    const resumed = await engine.resume({ workflow: model, runId, interrupt });
+    const forked = await engine.fork({ workflow: model, runId, from: 'other', interrupt });
+    expect([resumed.status, forked.status]).toEqual(['cancelled', 'cancelled']);
+    expect(ran).toEqual([]);
+  });
+
   it('stops the whole process tree after a message of another process', async () => {
     const ready = join(temporaryFolder(), 'ready');
     const long = shell('long', { run: tree, env: { READY: ready } });

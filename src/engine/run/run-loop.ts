@@ -88,7 +88,7 @@ export class RunLoop {
     const { world } = environment;
     try {
       this.#startHelpers();
-      await this.#turn(await this.#missed());
+      await this.#turn([...this.#interruptedBefore(), ...(await this.#missed())]);
       for (const node of this.#state.active) this.#timers.sync(node);
       while (this.#state.phase === 'running') {
         const messages = this.#isStuck() ? await this.#newMail() : await this.#mail.receiveAll();
@@ -102,6 +102,12 @@ export class RunLoop {
       await world.join(lanes);
       await effects.leave({ runId, gone: false });
     }
+  }
+
+  /** A caller that has already cancelled gets no side effects: the first turn cancels the run before it plans. */
+  #interruptedBefore(): readonly LoopMessage[] {
+    const { interrupt } = this.#options;
+    return interrupt?.aborted ? [{ kind: 'interrupted', reason: String(interrupt.reason) }] : [];
   }
 
   /** Returns what happened while the run had no owner, in order: a timeout that expired before an answer came wins. */
