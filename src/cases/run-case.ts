@@ -44,15 +44,11 @@ async function outcomeOf(found: FoundCase, { record, step, snapshots }: CaseOpti
   const failed = (failures: readonly CaseFailure[], played: ReplayOutcome['played']) =>
     ({ status: 'failed', failures, notes, played }) as const;
   const isComposed = manifest.form === 'worker_test';
-  const isOneStep = record && step !== undefined;
-  if (record && !isComposed && !isOneStep) {
-    const { failures, played } = await recordCase(found, manifest, context);
-    if (failures.length > 0) return failed(failures, played);
-  }
-  const play = isComposed ? playComposed : replayCase;
-  const { failures, played, snapshot } = isOneStep
-    ? await recordStep({ found, manifest, step, context })
-    : await play(found, manifest, context);
+  const play = isComposed ? playComposed : record ? recordCase : replayCase;
+  const { failures, played, snapshot } =
+    record && step !== undefined
+      ? await recordStep({ found, manifest, step, context })
+      : await play(found, manifest, context);
   if (failures.length > 0 || snapshot === undefined) return failed(failures, played);
   const verdict = await checkSnapshot({
     file: snapshotFile(found),

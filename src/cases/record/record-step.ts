@@ -51,7 +51,7 @@ import { orStopped } from '../snapshot/snapshot.ts';
 import { sha256 } from './case-files.ts';
 import { distil, readActivities } from './distil.ts';
 import { leakError, scanForLeaks } from './leak-scan.ts';
-import { defaultTimeoutMs, environmentOf, replaceRecording } from './record.ts';
+import { defaultTimeoutMs, environmentOf, replaceIfReplays } from './record.ts';
 
 /**
  * Records one command of a case again: it runs for real, while all others follow their recording. Then replays the whole
@@ -82,8 +82,7 @@ export async function recordStep(recording: StepRecording): Promise<ReplayOutcom
     });
     if (leaks.length > 0) throw leakError(leaks);
     const replayed = await replayCase({ ...found, folder: target }, manifest, context);
-    if (replayed.failures.length === 0) replaceRecording(found, target);
-    return replayed;
+    return replaceIfReplays(found, manifest, { target, replayed });
   } catch (error) {
     return { failures: [failureOfError(error, found.displayFile)], played: [] };
   } finally {

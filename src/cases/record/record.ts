@@ -20,18 +20,13 @@ import type { FoundCase } from '../manifest/find.ts';
 import type { CaseManifest } from '../manifest/manifest.ts';
 import { recordingClock } from '../perform/clock.ts';
 import { failureOfError, stepFailures } from '../perform/failures.ts';
-import { CasePerformance, type PlayedStep } from '../perform/perform.ts';
+import { CasePerformance } from '../perform/perform.ts';
 import { fixedEnvironment, mainOf, type Stage, stageOf } from '../perform/stage.ts';
-import { taskOf } from '../replay/replay.ts';
+import { type ReplayOutcome, replayCase, taskOf } from '../replay/replay.ts';
 import type { CaseFailure } from '../result.ts';
 import { sha256 } from './case-files.ts';
 import { distil, readActivities } from './distil.ts';
 import { leakError, scanForLeaks } from './leak-scan.ts';
-
-export interface RecordingOutcome {
-  readonly failures: readonly CaseFailure[];
-  readonly played: readonly PlayedStep[];
-}
 
 /** Timeout of a command without a `timeout`. Real agents take long. */
 export const defaultTimeoutMs = 30 * 60_000;
@@ -45,20 +40,21 @@ const ignoredVariables = new Set([
 ]);
 
 /**
- * Performs a case for real and records it. Replaces an existing recording only if all expectations hold and no secret
- * leaked.
+ * Performs a case for real, records it, and replays it. Returns the outcome of that replay. Replaces an existing
+ * recording only if all expectations hold, no secret leaked, and the new recording replays.
  */
 export async function recordCase(
   found: FoundCase,
   manifest: CaseManifest,
   context: TestContext,
-): Promise<RecordingOutcome> {
+  replay: typeof replayCase = replayCase,
+): Promise<ReplayOutcome> {
   let stage: Stage | undefined;
   // In the case folder, so that leftovers of a crash are noticed.
   const folder = mkdtempSync(join(found.folder, '.recording-'));
   try {
     stage = await stageOf(found, manifest, context);
-    return await recordOn(stage, { found, manifest, context, folder });
+    return await recordOn(stage, { found, manifest, context, folder, replay });
   } catch (error) {
     return { failures: [failureOfError(error, found.displayFile)], played: [] };
   } finally {
@@ -72,12 +68,13 @@ interface RecordingContext {
   readonly manifest: CaseManifest;
   readonly context: TestContext;
   readonly folder: string;
+  readonly replay: typeof replayCase;
 }
 
 async function recordOn(
   stage: Stage,
-  { found, manifest, context, folder }: RecordingContext,
-): Promise<RecordingOutcome> {
+  { found, manifest, context, folder, replay }: RecordingContext,
+): Promise<ReplayOutcome> {
   const journalFolder = join(folder, 'journal');
   const env = environmentOf(context);
   const secrets = secretsOf({ ...env, ...manifest.env });
@@ -174,9 +171,29 @@ async function recordOn(
     objects: [join(stage.repo, '.git', 'objects')],
   });
   if (leaks.length > 0) throw leakError(leaks);
-  replaceRecording(found, target);
-  return { failures: [], played };
+  const replayed = await replay({ ...found, folder: target }, manifest, context);
+  const outcome = replaceIfReplays(found, manifest, { target, replayed });
+  return outcome.failures.length === 0 ? { ...outcome, played } : outcome;
 }
+
+/** Replaces the recording of a case if the new one in `target` replays. Returns the outcome of the replay. */
+export function replaceIfReplays(
+  found: FoundCase,
+  manifest: CaseManifest,
+  { target, replayed }: { readonly target: string; readonly replayed: ReplayOutcome },
+): ReplayOutcome {
+  const { failures } = replayed;
+  if (failures.length === 0) replaceRecording(found, target);
+  const hint = `the new recording does not replay, so it was not kept; ${likelyCause(manifest)}`;
+  return { ...replayed, failures: failures.map(failure => ({ ...failure, hint })) };
+}
+
+const likelyCause = ({ steps }: CaseManifest): string => {
+  const script = steps.find(({ script, concurrentGroup }) => script !== undefined && concurrentGroup);
+  return script
+    ? `the shell command ${script.name} runs at any moment of its group: move it out of the group`
+    : 'the case may depend on something outside of it';
+};
 
 /** Copies the pack of `[base]`, which recording never changes, and returns its hash. */
 function copyBasePack(
@@ -209,7 +226,7 @@ export const environmentOf = ({ env }: TestContext): Readonly<Record<string, str
 });
 
 /** Replaces the recorded files of a case. Keeps the case file, the snapshot and the races. */
-export function replaceRecording({ folder }: Pick<FoundCase, 'folder'>, from: string): void {
+function replaceRecording({ folder }: Pick<FoundCase, 'folder'>, from: string): void {
   for (const file of readdirSync(folder)) {
     const isRecorded = /\.(vcr|score)$/.test(file) || file === 'sessions' || file === 'blobs';
     if (isRecorded) rmSync(join(folder, file), { recursive: true });

@@ -54,7 +54,14 @@ export class CaseLab {
   /** Performs the case for real and records it. */
   async record(): Promise<LabOutcome> {
     const observer = new Observer();
-    const { failures, played } = await recordCase(this.found, this.manifest(), this.#context(observer));
+    const replay: typeof replayCase = (found, manifest) =>
+      replayCase(found, manifest, this.#context(new Observer()));
+    const { failures, played } = await recordCase(
+      this.found,
+      this.manifest(),
+      this.#context(observer),
+      replay,
+    );
     return observer.outcome({ failures, played });
   }
 
