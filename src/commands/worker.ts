@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import type { AgentDefinitions } from '../agents/index.ts';
-import { RepriseError } from '../core/index.ts';
+import { type ErrorData, RepriseError } from '../core/index.ts';
 import type { Observation } from '../engine/index.ts';
 import {
   type CommandIo,
@@ -74,7 +74,7 @@ export async function workerCommand(
         ),
       );
       const ends = await Promise.all(workers.map(run => run()));
-      return exitCodeOf(ends);
+      return exitCodeOfWorkers(ends);
     } finally {
       await journals?.close();
     }
@@ -172,15 +172,24 @@ async function prepare(
   return () => environment.world.open(`worker#${index}`, () => ready.run());
 }
 
-/** Exit code for the worst outcome of all workers. */
-function exitCodeOf(ends: readonly WorkerEnd[]): ExitCode {
-  const failures = ends.flatMap(({ tasks }) => tasks.flatMap(({ error }: TaskEnd) => error ?? []));
-  if (ends.some(({ reason }) => reason === 'budget')) return exitCodes.budget;
-  if (ends.some(({ reason }) => reason === 'stopped')) return exitCodes.failed;
-  const codes = failures.map(({ code, message }) =>
-    exitCodeOfError(new RepriseError(code as 'INTERNAL', message)),
+/** Exit code for the worst outcome of all workers. A stopped process exits with the code of its signal instead. */
+export function exitCodeOfWorkers(ends: readonly WorkerEnd[]): ExitCode {
+  const has = (reason: WorkerEnd['reason']): boolean => ends.some(end => end.reason === reason);
+  const outcomes = new Set(
+    ends.flatMap(({ tasks }) => tasks.flatMap(({ error }: TaskEnd) => (error ? exitCodeOfTask(error) : []))),
   );
-  return codes.includes(exitCodes.failed) ? exitCodes.failed : (codes[0] ?? exitCodes.ok);
+  if (has('stopped')) return exitCodes.failed;
+  if (has('budget') || outcomes.has(exitCodes.budget)) return exitCodes.budget;
+  if (outcomes.has(exitCodes.failed)) return exitCodes.failed;
+  if (outcomes.has(exitCodes.cannotLand)) return exitCodes.cannotLand;
+  if (ends.some(({ isAnyHopeless }) => isAnyHopeless)) return exitCodes.usage;
+  return outcomes.has(exitCodes.needsPerson) ? exitCodes.needsPerson : exitCodes.ok;
+}
+
+/** A task fails, whatever mistake was the cause: the command line of the worker itself was valid. */
+function exitCodeOfTask({ code, message }: ErrorData): ExitCode {
+  const exitCode = exitCodeOfError(new RepriseError(code as 'INTERNAL', message));
+  return exitCode === exitCodes.usage || exitCode === exitCodes.diverged ? exitCodes.failed : exitCode;
 }
 
 interface WorkersViewOptions {

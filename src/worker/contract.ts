@@ -68,6 +68,8 @@ export interface TaskEnd {
 export interface WorkerEnd {
   readonly reason: EndReason;
   readonly tasks: readonly TaskEnd[];
+  /** Whether a task that was read last can never be done as it is written. */
+  readonly isAnyHopeless: boolean;
 }
 
 export const firstLineOf = (text: string): string => text.split('\n', 1)[0] ?? '';

@@ -260,7 +260,11 @@ describe('a worker with an unreadable task list', () => {
         hint: check the indentation of this line and the one before it
       "
     `);
+<<<<<<< HEAD
     expect([code, project.landed()]).toEqual([0, ['valid']]);
+=======
+    expect([code, project.landed()]).toEqual([2, ['fine']]);
+>>>>>>> bb7b588 (worker: exit with 2 if a task can never be done)
   });
 
   const listedBy = async (command: string) => {
@@ -310,5 +314,43 @@ describe('a worker with an unreadable task list', () => {
     expect(code, stderr).toBe(0);
     expect(stderr.split('the command that lists the tasks failed').length - 1).toBe(1);
     expect(project.landed()).toEqual(['late']);
+  });
+});
+
+describe('the exit code of a worker', () => {
+  const impossible = {
+    'invalid front matter': { broken: '---\npriority: urgent\n---\n\n# Broken\n' },
+    'an unknown agent': { broken: '---\nagent: nosuch\n---\n\n# Broken\n' },
+    'an unknown need': { waits: '---\nneeds: [nosuch]\n---\n\n# Waits\n' },
+    'a cycle': {
+      chicken: '---\nneeds: [egg]\n---\n\n# Chicken\n',
+      egg: '---\nneeds: [chicken]\n---\n\n# Egg\n',
+    },
+  };
+
+  it.each(Object.entries(impossible))('is 2 after every other task landed: %s', async (_, tasks) => {
+    const project = workerProject({ agents: { implement: good }, tasks: { good: '# Good\n', ...tasks } });
+    const { code, stderr } = await project.worker(['--until-idle']).ended;
+    expect([code, project.landed()], stderr).toEqual([2, ['good']]);
+    expect((await project.worker(['--once']).ended).code).toBe(2);
+  });
+
+  it('is 0 if the only task with a problem is done', async () => {
+    const tasks = { old: '---\nstate: done\nneeds: [nosuch]\n---\n\n# Old\n' };
+    const project = workerProject({ agents: { implement: good }, tasks });
+    expect((await project.worker(['--until-idle']).ended).code).toBe(0);
+  });
+
+  it.each([
+    [1, 'a task failed', 'echo "<next>give_up</next>"'],
+    [6, 'work was parked', 'echo bad > bad.txt; echo "<next>land</next>"'],
+  ])('is %i if %s, also if another task can never be done', async (code, _, implement) => {
+    const project = workerProject({
+      agents: { implement },
+      tasks: { first: '# First\n', ...impossible['an unknown need'] },
+      config: 'workers: { verify: "test ! -e bad.txt", resolve: 0 }\n',
+    });
+    const ended = await project.worker(['--until-idle']).ended;
+    expect(ended.code, ended.stderr).toBe(code);
   });
 });
