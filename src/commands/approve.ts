@@ -195,8 +195,17 @@ export async function signalCommand(
       toTimestamp(io.now()),
     );
     writeLines(io.err, `sent ${name} to run ${run.runId}; ${nextText(run, { io, project })}`);
+    const { waiting } = runStatusOf(run.runId, await store.read(run.runId));
+    const names = waiting.flatMap(wait => (wait.on === 'signal' ? wait.signal : []));
+    if (!names.includes(name)) writeLines(io.err, unexpectedSignal(run, name, names));
     return exitCodes.ok;
   });
+}
+
+function unexpectedSignal({ runId }: RunSummary, name: string, names: readonly string[]): string {
+  const guess = nearest(name, names) ?? names[0];
+  const question = guess === undefined ? '' : `; did you mean ${guess}?`;
+  return `warning: no step of run ${runId} waits for signal ${name}; the run keeps it in case one does later${question}`;
 }
 
 /** Says whether a process will read a message in the inbox of a run, or which command makes one read it. */

@@ -3,10 +3,10 @@ import type { ErrorCode } from '../core/index.ts';
 import type { EndReason, WorkerEnd } from '../worker/index.ts';
 import { exitCodeOfWorkers } from './worker.ts';
 
-const end = (errors: readonly ErrorCode[], reason: EndReason = 'idle', isAnyHopeless = false): WorkerEnd => ({
+const end = (errors: readonly ErrorCode[], reason: EndReason = 'idle', hasImpossibleTask = false): WorkerEnd => ({
   reason,
   tasks: errors.map(code => ({ task: 't', runId: 'r', error: { code, message: 'why' } })),
-  isAnyHopeless,
+  hasImpossibleTask,
 });
 
 /** From the outcome that counts first to the one that counts last. */
@@ -19,7 +19,7 @@ const outcomes: readonly [number, WorkerEnd][] = [
   [6, end(['CANNOT_LAND'])],
   [2, end([], 'idle', true)],
   [3, end(['PERMISSION_DENIED'])],
-  [0, { reason: 'idle', tasks: [{ task: 't', runId: 'r', error: undefined }], isAnyHopeless: false }],
+  [0, { reason: 'idle', tasks: [{ task: 't', runId: 'r', error: undefined }], hasImpossibleTask: false }],
 ];
 
 it.each(outcomes)('workers exit with %i if nothing that counts more happened: %j', (code, worst) => {

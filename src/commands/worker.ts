@@ -182,7 +182,7 @@ export function exitCodeOfWorkers(ends: readonly WorkerEnd[]): ExitCode {
   if (has('budget') || outcomes.has(exitCodes.budget)) return exitCodes.budget;
   if (outcomes.has(exitCodes.failed)) return exitCodes.failed;
   if (outcomes.has(exitCodes.cannotLand)) return exitCodes.cannotLand;
-  if (ends.some(({ isAnyHopeless }) => isAnyHopeless)) return exitCodes.usage;
+  if (ends.some(({ hasImpossibleTask }) => hasImpossibleTask)) return exitCodes.usage;
   return outcomes.has(exitCodes.needsPerson) ? exitCodes.needsPerson : exitCodes.ok;
 }
 

@@ -69,7 +69,7 @@ export interface WorkerEnd {
   readonly reason: EndReason;
   readonly tasks: readonly TaskEnd[];
   /** Whether a task that was read last can never be done as it is written. */
-  readonly isAnyHopeless: boolean;
+  readonly hasImpossibleTask: boolean;
 }
 
 export const firstLineOf = (text: string): string => text.split('\n', 1)[0] ?? '';

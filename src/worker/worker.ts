@@ -26,7 +26,7 @@ import type { WorkerEffects } from './effects/effects.ts';
 import { iterationWorkflow } from './iteration.ts';
 import { pickTask } from './tasks/pick.ts';
 import { readTasks, type TaskReading } from './tasks/read.ts';
-import { isAnyHopeless } from './tasks/status.ts';
+import { hasImpossibleTask } from './tasks/status.ts';
 import type { WakeReason, WakeSnapshot } from './wake.ts';
 
 export interface WorkerOptions {
@@ -66,7 +66,7 @@ export class Worker {
   #takingOver: string | undefined;
   /** Task problems that were reported last, as JSON. */
   #complained = '[]';
-  #isAnyHopeless = false;
+  #hasImpossibleTask = false;
   readonly #budget: WorkerBudget;
   readonly #tasks: TaskEnd[] = [];
 
@@ -88,7 +88,7 @@ export class Worker {
     try {
       const reason = await this.#loop().catch(stoppedIfCancelled);
       this.#report({ kind: 'ended', reason });
-      return { reason, tasks: this.#tasks, isAnyHopeless: this.#isAnyHopeless };
+      return { reason, tasks: this.#tasks, hasImpossibleTask: this.#hasImpossibleTask };
     } finally {
       await world.cancel([heart]);
       await world.join([heart]);
@@ -175,7 +175,7 @@ export class Worker {
     const { interrupt } = options;
     const found = await readTasks(effects, rules, { agents: environment.agents, interrupt });
     this.#complain(found);
-    this.#isAnyHopeless = isAnyHopeless(found.board);
+    this.#hasImpossibleTask = hasImpossibleTask(found.board);
     return found;
   }
 

@@ -150,6 +150,20 @@ describe('reprise signal', () => {
     });
   });
 
+  it('warns if no step waits for it, and is kept', async () => {
+    const project = createProject({ files: { 'listener.mjs': listener } });
+    await project.run(['run', 'listener.mjs']);
+    const { code, stderr } = await project.run(['signal', await newestRun(project), 'goo']);
+    expect(code).toBe(0);
+    expect(project.stable(stderr)).toBe(
+      [
+        'sent goo to run <run>; continue with: reprise resume <run>',
+        'warning: no step of run <run> waits for signal goo; the run keeps it in case one does later; did you mean go?',
+        '',
+      ].join('\n'),
+    );
+  });
+
   it('is refused if the run has ended', async () => {
     const project = createProject({ files: { 'one.yaml': 'steps:\n  - { id: a, run: "true" }\n' } });
     await project.run(['run', 'one.yaml']);

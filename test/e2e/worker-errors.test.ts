@@ -260,11 +260,7 @@ describe('a worker with an unreadable task list', () => {
         hint: check the indentation of this line and the one before it
       "
     `);
-<<<<<<< HEAD
-    expect([code, project.landed()]).toEqual([0, ['valid']]);
-=======
-    expect([code, project.landed()]).toEqual([2, ['fine']]);
->>>>>>> bb7b588 (worker: exit with 2 if a task can never be done)
+    expect([code, project.landed()]).toEqual([2, ['valid']]);
   });
 
   const listedBy = async (command: string) => {

@@ -69,16 +69,48 @@ describe('a wait for a signal', () => {
     expect(await running).toMatchObject({ output: { waits: [1, 2] } });
   });
 
-  it('checks the payload with a schema', async () => {
-    const schema = z.object({ n: z.number() });
+  const schema = z.object({ n: z.number() });
+
+  it('refuses a payload that does not match its schema, says why, and keeps waiting', async () => {
     const model = waiting(ctx => ctx.waitForSignal('go', { schema }));
-    const { engine, store } = testEngine();
+    const logged: string[] = [];
+    const { engine, store } = testEngine({
+      observe: observation => {
+        if (observation.kind === 'log') logged.push(observation.message);
+      },
+    });
     const { runId } = await engine.start({ workflow: model });
     await store.post(runId, { kind: 'signal', name: 'go', payload: { n: 'x' } }, at);
     expect(await engine.resume({ workflow: model, runId })).toMatchObject({
-      status: 'failed',
-      step: 'waits',
+      status: 'suspended',
+      waiting: [{ step: 'waits', on: 'signal', signal: 'go' }],
     });
+    expect(logged).toEqual([
+      expect.stringMatching(/^refused signal "go" and keeps waiting for it: .*number/s),
+    ]);
+    await store.post(runId, { kind: 'signal', name: 'go', payload: { n: 1 } }, at);
+    const result = await engine.resume({ workflow: model, runId });
+    expect(result).toMatchObject({ status: 'completed', output: { waits: { n: 1 } } });
+    expect(await engine.replay({ workflow: model, runId })).toMatchObject({ result });
+  });
+
+  it('accepts the next matching payload in the same process, without changing the numbers of other waits', async () => {
+    const model = waiting(async ctx => [
+      await Promise.all([ctx.waitForSignal('go', { schema }), ctx.waitForSignal('other')]),
+      await ctx.waitForSignal('last'),
+    ]);
+    const { engine, store, history } = testEngine();
+    const { runId } = await engine.start({ workflow: model });
+    for (const payload of ['bad', 'worse', { n: 2 }])
+      await store.post(runId, { kind: 'signal', name: 'go', payload }, at);
+    await store.post(runId, { kind: 'signal', name: 'other', payload: 'o' }, at);
+    expect((await engine.resume({ workflow: model, runId })).status).toBe('suspended');
+    await store.post(runId, { kind: 'signal', name: 'last', payload: 'l' }, at);
+    expect(await engine.resume({ workflow: model, runId })).toMatchObject({
+      output: { waits: [[{ n: 2 }, 'o'], 'l'] },
+    });
+    const waits = eventsOf(await history(runId), 'step.suspended').map(({ data }) => data.wait);
+    expect(waits).toEqual([0, 1, 0, 0, 2]);
   });
 
   it('receives the first signal if its step was the first to wait', async () => {

@@ -167,25 +167,45 @@ export class FunctionCall {
         `ctx.sleep() was called with ${JSON.stringify(duration)}, which is not a duration`,
         { hint: 'pass milliseconds, or a text such as 30s or 1h30m' },
       );
-    await this.#wait(wait => ({ wait, on: 'timer', ms }));
+    await this.#wait({ wait: this.#calls++, on: 'timer', ms });
   }
 
+  /** A malformed payload is the mistake of its sender, so it must not end the step: the same call waits again. */
   async #waitForSignal<T>(signal: string, schema: Parser<T> | undefined): Promise<T> {
-    const payload = await this.#wait(wait => ({ wait, on: 'signal', signal }));
-    return (schema ? parseStepValue(schema.parse.bind(schema), payload) : payload) as T;
+    const wait = this.#calls++;
+    let payload = await this.#wait({ wait, on: 'signal', signal });
+    for (;;) {
+      try {
+        return (schema ? parseStepValue(schema.parse.bind(schema), payload) : payload) as T;
+      } catch (thrown) {
+        const { message } = thrownError(thrown);
+        this.#options.log(
+          `refused signal ${JSON.stringify(signal)} and keeps waiting for it: ${message}`,
+          undefined,
+        );
+        payload = await this.#ask({ wait, on: 'signal', signal });
+      }
+    }
   }
 
-  #wait(ask: (wait: number) => FunctionQuestion): Promise<Json> {
-    const question = ask(this.#calls++);
+  #wait(question: FunctionQuestion): Promise<Json> {
     const known = this.#options.known?.get(question.wait);
+    if (!known) return this.#ask(question);
     if (this.#cancelled) return Promise.reject(this.#cancelled.reason);
-    if (known && !asksTheSame(known, question)) return Promise.reject(changed(question, known));
-    if (known?.answer) return Promise.resolve(copyJson(known.answer.value));
-    if (!known) {
-      this.#asked.push(question);
-      if (this.#host) this.#notifyHost(this.#handOverQuestions());
-    }
-    return new Promise((resolve, reject) => this.#pending.set(question.wait, { resolve, reject }));
+    if (!asksTheSame(known, question)) return Promise.reject(changed(question, known));
+    if (known.answer) return Promise.resolve(copyJson(known.answer.value));
+    return this.#answerTo(question);
+  }
+
+  #ask(question: FunctionQuestion): Promise<Json> {
+    if (this.#cancelled) return Promise.reject(this.#cancelled.reason);
+    this.#asked.push(question);
+    if (this.#host) this.#notifyHost(this.#handOverQuestions());
+    return this.#answerTo(question);
+  }
+
+  #answerTo({ wait }: FunctionQuestion): Promise<Json> {
+    return new Promise((resolve, reject) => this.#pending.set(wait, { resolve, reject }));
   }
 }
 

@@ -176,6 +176,7 @@ export class RunLoop {
       if (message.kind === 'lost') throw fenced(this.#options.runId);
       if (message.kind === 'broken') throw message.error;
       if (message.kind === 'ended') this.#stepLanes.delete(message.node);
+      if (message.kind === 'asked') this.#expectAnswers(message);
       if (message.kind === 'fired') this.#timers.forget(message.node, message.timer);
       if (message.kind === 'inbox') {
         for (const entry of message.entries) {
@@ -191,6 +192,11 @@ export class RunLoop {
       eventsOf(this.#state, withReason).forEach(record);
     }
     return consumed;
+  }
+
+  /** A function that asks again after an answer gets the next one too. */
+  #expectAnswers({ node, questions }: Extract<LoopMessage, { kind: 'asked' }>): void {
+    for (const { wait } of questions) this.#reported.get(node)?.delete(wait);
   }
 
   #withReason(message: Extract<LoopMessage, { kind: 'ended' }>): LoopMessage & { kind: 'ended' } {

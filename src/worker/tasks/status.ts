@@ -63,26 +63,22 @@ export function taskStatusesOf(board: TaskBoard): readonly TaskWithStatus[] {
   return [...understood, ...invalid.values()].toSorted((a, b) => byText(a.id, b.id));
 }
 
-<<<<<<< HEAD
-/** Status of one task, with regard to the others. */
-=======
 /**
  * Whether a task can never be done as it is written: it is invalid, or it waits for a task that does not exist or for
  * itself.
  */
-export function isAnyHopeless(board: TaskBoard): boolean {
+export function hasImpossibleTask(board: TaskBoard): boolean {
   const { problems = [] } = board;
-  const complained = new Set(problems.map(({ task }) => task));
+  const named = new Set(problems.map(({ task }) => task));
   return (
-    complained.has(undefined) ||
+    named.has(undefined) ||
     taskStatusesOf(board).some(
-      ({ id, status: { word } }) => word === 'invalid' || (word === 'waiting' && complained.has(id)),
+      ({ id, status: { word } }) => word === 'invalid' || (word === 'waiting' && named.has(id)),
     )
   );
 }
 
-/** How one task stands among the others. */
->>>>>>> bb7b588 (worker: exit with 2 if a task can never be done)
+/** Status of one task, with regard to the others. */
 export const taskStatusOf = (task: Task, board: TaskBoard): TaskStatus => statusIn(taskIndexOf(board), task);
 
 interface TaskIndex {
