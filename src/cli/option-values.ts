@@ -16,6 +16,13 @@ export function duration(text: string): number {
   throw new InvalidArgumentError('Expected a duration such as 30s or 2m.');
 }
 
+/** Like `duration`, for a time in which something must happen. */
+export function durationAboveZero(text: string): number {
+  const ms = duration(text);
+  if (ms > 0) return ms;
+  throw new InvalidArgumentError('Expected a duration above 0, such as 30s or 2m.');
+}
+
 /** Parses an amount such as `5` or `$2.50` into US dollars. */
 export function amount(text: string): number {
   const dollars = Number(text.replace(/^\$/, ''));

@@ -5,7 +5,7 @@ import type { TestContext } from '../cases/index.ts';
 import { faultKinds } from '../cases/manifest/index.ts';
 import { policyNames } from '../effects/explore/index.ts';
 import { type CommandIo, findUpwards } from '../project/index.ts';
-import { amount, duration, oneOrMore, wholeNumber } from './option-values.ts';
+import { amount, durationAboveZero, oneOrMore, wholeNumber } from './option-values.ts';
 import type { Registry } from './program.ts';
 import { cliFile, packageFolder, version } from './version.ts';
 
@@ -153,7 +153,7 @@ export function registerTestCommands({ io, add, program }: Registry): void {
     .summary('search test cases for races')
     .description('Replay test cases in new orders, and with crashes, to find races.')
     .addOption(new Option('--policy <name>', 'how to choose orders').choices(policyNames))
-    .option('--for <duration>', 'maximum time per case (default: 60s)', duration)
+    .option('--for <duration>', 'maximum time per case (default: 60s)', durationAboveZero)
     .option('--schedules <n>', 'maximum number of orders per case', wholeNumber(1))
     .option('--seed <n>', 'random seed; the same seed tries the same orders', wholeNumber(0))
     .option('--crashes', 'kill and restart commands at every point, beginning with the recorded order')

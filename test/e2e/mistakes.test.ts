@@ -17,6 +17,10 @@ const mistakes = async (args: readonly string[], more: Readonly<Record<string, s
 };
 
 describe('a mistaken command exits with 2 and says what to type', () => {
+  it('refuses an exploration of no duration', async () => {
+    expect(await mistakes(['explore', 'some-case', '--for', '0s'])).toContain('Expected a duration above 0');
+  });
+
   it('suggests a workflow if the name is unknown', async () => {
     expect(await mistakes(['run', 'deplyo'])).toMatchInlineSnapshot(`
       "error[WORKFLOW_NOT_FOUND]: cannot find workflow deplyo

@@ -247,6 +247,21 @@ describe('the check for unknown keys', () => {
     `);
   });
 
+  it('reports an `[explore]` table that asks for nothing', () => {
+    const problemsOf = (line: string) => shortProblemsIn(`[run]\nargs = ["a"]\n[explore]\n${line}\n`);
+    expect([
+      problemsOf('for = "0s"'),
+      problemsOf('schedules = 0'),
+      problemsOf('policies = []'),
+    ]).toMatchInlineSnapshot(`
+        [
+          "4:7 ["0s"] \`explore.for\` must be a duration, not "0s" (write "30s", "1m30s" or "250ms", for example)",
+          "4:13 [0] \`explore.schedules\` must be an integer of at least 1, not \`0\`",
+          "4:1 [policies] unknown key \`policies\` (known keys: policy, schedules, for, seed, crashes, faults)",
+        ]
+      `);
+  });
+
   it('reports unknown keys of a command', () => {
     const text = toml`
       [[multi.steps]]
