@@ -18,7 +18,7 @@ describe('claude', () => {
     is_error: false,
     total_cost_usd: counted.costUsd,
     usage: { input_tokens: 90, output_tokens: 10 },
-    modelUsage: { opus: { inputTokens: counted.tokens - 10, outputTokens: 10 } },
+    modelUsage: { opus: { inputTokens: counted.tokens * 0.9, outputTokens: counted.tokens * 0.1 } },
   });
 
   test('continues from the earlier cost of the session', () => {
@@ -37,6 +37,32 @@ describe('claude', () => {
   test('continues from a lower cost if another process overwrote the saved one', () => {
     const half = { tokens: 550 + 100, costUsd: 2.5 + 1 };
     expect(usageIn(claudeProtocol, [result(half)])).toMatchObject([{ costUsd: 1 }]);
+  });
+});
+
+describe('claude with subagents', () => {
+  const models = (inputTokens: number, outputTokens: number) => ({ opus: { inputTokens, outputTokens } });
+  const result = { type: 'result', is_error: false, usage: { input_tokens: 30, output_tokens: 3 } };
+
+  test('counts the tokens of all agents since the last result', () => {
+    const since = { model_usage_since_last_result: models(90, 9), modelUsage: models(990, 99) };
+    expect(usageIn(claudeProtocol, [{ ...result, ...since }])).toMatchObject([
+      { inputTokens: 90, outputTokens: 9 },
+    ]);
+  });
+
+  test('counts them by the difference of the totals if an old version reports only those', () => {
+    const lines = [models(90, 9), models(150, 15)].map(modelUsage => ({ ...result, modelUsage }));
+    expect(eventsIn(signalsOf(claudeProtocol, lines))).toMatchObject([
+      { inputTokens: 90, outputTokens: 9 },
+      { inputTokens: 60, outputTokens: 6 },
+    ]);
+  });
+
+  test('counts the whole cost if its last process was killed', () => {
+    const since = { model_usage_since_last_result: models(900, 90), modelUsage: models(900, 90) };
+    const lines = [{ ...result, ...since, total_cost_usd: 2 }];
+    expect(usageIn(claudeProtocol, lines)).toMatchObject([{ costUsd: 2 }]);
   });
 });
 

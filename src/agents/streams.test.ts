@@ -50,6 +50,8 @@ function inShort(signal: Signal): string {
     case 'question':
     case 'withdraw':
       return signal.kind;
+    case 'hold':
+      return `hold for ${signal.silenceMs / 1000} s`;
     case 'verdict':
       return signal.verdict.kind === 'ok' ? `ok: ${signal.verdict.text}` : signal.verdict.kind;
   }

@@ -325,15 +325,15 @@ describe('the exit code of a worker', () => {
   };
 
   it.each(Object.entries(impossible))('is 2 after every other task landed: %s', async (_, tasks) => {
-    const project = workerProject({ agents: { implement: good }, tasks: { good: '# Good\n', ...tasks } });
+    const project = workerProject({ agents: { implement: working }, tasks: { working: '# Good\n', ...tasks } });
     const { code, stderr } = await project.worker(['--until-idle']).ended;
-    expect([code, project.landed()], stderr).toEqual([2, ['good']]);
+    expect([code, project.landed()], stderr).toEqual([2, ['working']]);
     expect((await project.worker(['--once']).ended).code).toBe(2);
   });
 
   it('is 0 if the only task with a problem is done', async () => {
     const tasks = { old: '---\nstate: done\nneeds: [nosuch]\n---\n\n# Old\n' };
-    const project = workerProject({ agents: { implement: good }, tasks });
+    const project = workerProject({ agents: { implement: working }, tasks });
     expect((await project.worker(['--until-idle']).ended).code).toBe(0);
   });
 

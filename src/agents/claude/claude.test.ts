@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import type { Json } from '../../core/json.ts';
 import { agentLab, agentOf, eventsIn, policyOf, requestOf, resultOf, signalsOf } from '../test-support.ts';
 import { claudeLaunch, claudeProtocol } from './claude.ts';
@@ -214,6 +214,24 @@ describe('a session', () => {
     const { session } = lab.open({ agent, prompt: '[[limit]]', onLimit: 'ask' });
     await session.next();
     expect(resultOf(await session.next({ kind: 'stop' }))).toMatchObject({ kind: 'limit' });
+    await session.close();
+  });
+
+  test('continues while a subagent works in the background, and answers its permission requests', async () => {
+    const { result } = await lab.run({ agent, prompt: '[[background]]', permissions: allowEcho });
+    expect(result).toMatchObject({ kind: 'ok', text: 'The subagent made it.', usage: { costUsd: 1 } });
+    expect(readFileSync(join(lab.workspace(), 'made.txt'), 'utf8')).toBe('made\n');
+  });
+
+  test('ends with the last answer if a background command is silent for ten minutes', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    onTestFinished(() => void vi.useRealTimers());
+    const { session, waitFor } = lab.open({ agent, prompt: '[[server]]' });
+    const turn = session.next();
+    await waitFor('usage');
+    vi.advanceTimersByTime(10 * 60_000);
+    expect(resultOf(await turn)).toMatchObject({ kind: 'ok', text: 'A server is running.' });
+    vi.useRealTimers();
     await session.close();
   });
 

@@ -4,6 +4,7 @@ import { processSessions } from '../driver/process-session.ts';
 import { commandOf } from '../driver/program.ts';
 import {
   type Adapter,
+  type AgentVerdict,
   at,
   event,
   type Launch,
@@ -19,7 +20,7 @@ import {
 } from '../driver/protocol.ts';
 import { continuePrompt, systemPromptOf } from '../driver/result.ts';
 import { decisionOf, type PermissionDecision, permissionSignals } from '../permissions/permissions.ts';
-import type { SessionRequest, Usage } from '../session.ts';
+import { noUsage, type SessionRequest, type Usage } from '../session.ts';
 import { claudeEvents, claudeResult } from './stream.ts';
 
 const editingTools = ['Edit', 'Write', 'NotebookEdit'];
@@ -69,6 +70,17 @@ export interface ClaudeState {
   readonly costUsd: number;
   /** Usage of the session before this process. Dropped at the first result, which may include it. */
   readonly before: Usage | undefined;
+  /** Usage of all models that the last result reported. */
+  readonly modelsUsed: Usage;
+  /** Usage since the last result that was reported message by message. */
+  readonly counted: Usage;
+  readonly countedMessages: readonly string[];
+  /** Whether subagents or commands run in the background. */
+  readonly hasTasks: boolean;
+  /** Whether a background task finished and the model has not been told yet. */
+  readonly isNotified: boolean;
+  /** Answer of the last turn, while background tasks lead to another one. */
+  readonly held: Extract<AgentVerdict, { kind: 'ok' }> | undefined;
   /** Reset time of the last reported limit. */
   readonly resetsAt: string | undefined;
   /** Tool inputs of pending permission requests, by request id. */
@@ -79,6 +91,12 @@ const initial: ClaudeState = {
   sessionId: undefined,
   costUsd: 0,
   before: undefined,
+  modelsUsed: noUsage,
+  counted: noUsage,
+  countedMessages: [],
+  hasTasks: false,
+  isNotified: false,
+  held: undefined,
   resetsAt: undefined,
   pendingRequests: {},
 };
@@ -126,7 +144,7 @@ export function claudeProtocol(context: ProtocolContext): Protocol<ClaudeState> 
         send({ type: 'control_request', request_id: 'interrupt', request: { subtype: 'interrupt' } }),
       ],
     }),
-    ended: () => undefined,
+    ended: (state, exitCode) => (exitCode === 0 ? state.held : undefined),
   };
 }
 
@@ -140,7 +158,7 @@ function takeMessage(state: ClaudeState, taken: ReceivedMessage): Step<ClaudeSta
   const { message, context } = taken;
   switch (message['type']) {
     case 'result':
-      return claudeResult(state, message, context.now());
+      return claudeResult(state, message, context);
     case 'control_request':
       return takeRequest(state, taken);
     case 'control_response':

@@ -1,4 +1,4 @@
-import { type ErrorData, isJsonObject, type Json, type JsonObject } from '../../core/index.ts';
+import type { ErrorData, Json, JsonObject } from '../../core/index.ts';
 import { failed, reportedFailure } from '../driver/failures.ts';
 import {
   type AgentVerdict,
@@ -7,13 +7,15 @@ import {
   listAt,
   numberAt,
   own,
+  type ProtocolContext,
   rawEvent,
   type Step,
   textAt,
   verdict,
 } from '../driver/protocol.ts';
-import type { AgentEvent, Usage } from '../session.ts';
+import type { AgentEvent } from '../session.ts';
 import type { ClaudeState } from './claude.ts';
+import { takeResultUsage } from './usage.ts';
 
 interface StreamMessage {
   readonly message: JsonObject;
@@ -30,7 +32,11 @@ export function claudeEvents(state: ClaudeState, taken: StreamMessage): Step<Cla
     case 'assistant':
       return emit(...assistantEvents(message, line));
     case 'user':
-      return emit(...userEvents(message, line));
+      return {
+        // Claude Code tells the model about finished tasks together with the next tool results.
+        state: isOfSubagent(message) ? state : { ...state, isNotified: false },
+        signals: userEvents(message, line).map(event),
+      };
     case 'stream_event':
     case 'keep_alive':
     case 'tool_progress':
@@ -61,6 +67,13 @@ function systemStep(state: ClaudeState, { message, line }: StreamMessage): Step<
         ...delay(numberAt(message, 'retry_delay_ms')),
       });
     }
+    case 'background_tasks_changed':
+      return { state: { ...state, hasTasks: listAt(message, 'tasks').length > 0 }, signals: [] };
+    case 'task_notification':
+      return { state: { ...state, isNotified: true }, signals: [] };
+    case 'task_started':
+    case 'task_progress':
+    case 'task_updated':
     case 'status':
     case 'thinking_tokens':
     case 'informational':
@@ -74,7 +87,8 @@ function systemStep(state: ClaudeState, { message, line }: StreamMessage): Step<
 const delay = (delayMs: number | undefined) => (delayMs === undefined ? {} : { delayMs });
 
 /** Reports the start of a session once, although `init` is repeated every turn. */
-function takeInit(state: ClaudeState, message: JsonObject): Step<ClaudeState> {
+function takeInit(before: ClaudeState, message: JsonObject): Step<ClaudeState> {
+  const state = { ...before, isNotified: false };
   const sessionId = textAt(message, 'session_id');
   if (sessionId === undefined || sessionId === state.sessionId) return { state, signals: [] };
   const model = textAt(message, 'model');
@@ -91,12 +105,12 @@ function takeInit(state: ClaudeState, message: JsonObject): Step<ClaudeState> {
 function assistantEvents(message: JsonObject, line: string): readonly AgentEvent[] {
   // Claude Code reports a failed API request as an assistant message, and again in the result.
   if (message['is_api_error_message'] === true) return [rawEvent(line)];
-  const isOfSubagent = typeof message['parent_tool_use_id'] === 'string';
+  const isThought = isOfSubagent(message);
   return listAt(message, 'message', 'content').flatMap((block): readonly AgentEvent[] => {
     switch (textAt(block, 'type')) {
       case 'text': {
         const text = textAt(block, 'text') ?? '';
-        return [isOfSubagent ? { type: 'thought', text } : { type: 'text', text }];
+        return [isThought ? { type: 'thought', text } : { type: 'text', text }];
       }
       case 'thinking':
         return [{ type: 'thought', text: textAt(block, 'thinking') ?? '' }];
@@ -107,6 +121,8 @@ function assistantEvents(message: JsonObject, line: string): readonly AgentEvent
     }
   });
 }
+
+const isOfSubagent = (message: JsonObject): boolean => typeof message['parent_tool_use_id'] === 'string';
 
 function toolStart(block: Json): AgentEvent {
   const input = typeof block === 'object' && block !== null && 'input' in block ? (block.input ?? {}) : {};
@@ -138,49 +154,32 @@ const contentText = (block: Json): string =>
     .flatMap(part => textAt(part, 'text') ?? [])
     .join('\n');
 
+/** Time that background work may take without any output, after which the last answer counts. */
+const backgroundSilenceMs = 10 * 60_000;
+/** Time in which Claude Code begins the turn that reports finished background work. */
+const notificationSilenceMs = 30_000;
+
 /**
  * Handles the last line of a turn. Only `is_error` indicates a failure; the exit code and `subtype: success` do not.
- * The reported usage covers the turn, but the reported cost covers the whole session as far as Claude Code knows it.
+ * While background tasks run or have just finished, Claude Code begins another turn by itself.
  */
-export function claudeResult(state: ClaudeState, message: JsonObject, now: number): Step<ClaudeState> {
-  const usage = usageOf(message);
-  const costSoFar = numberAt(message, 'total_cost_usd');
-  const known = state.costUsd + costBefore(state.before, message, usage);
-  const costUsd = costSoFar === undefined ? null : Math.max(0, costSoFar - known);
+export function claudeResult(
+  before: ClaudeState,
+  message: JsonObject,
+  { request, now }: ProtocolContext,
+): Step<ClaudeState> {
+  const { state, signal } = takeResultUsage(before, message, request);
+  const reached = verdictOf(state, message, now());
+  const silenceMs = state.hasTasks
+    ? backgroundSilenceMs
+    : state.isNotified
+      ? notificationSilenceMs
+      : undefined;
+  if (reached.kind !== 'ok' || silenceMs === undefined)
+    return { state: { ...state, held: undefined }, signals: [signal, verdict(reached)] };
   return {
-    state: { ...state, costUsd: costSoFar ?? state.costUsd, before: undefined },
-    signals: [event({ type: 'usage', ...usage, costUsd }), verdict(verdictOf(state, message, now))],
-  };
-}
-
-/**
- * Returns the part of the reported cost that precedes this process. Claude Code continues from the saved cost if the
- * last process exited by itself, from zero if it was killed, and from a value in between if another process overwrote
- * the shared settings. The reported tokens tell how much of the earlier usage is included.
- */
-function costBefore(before: Usage | undefined, message: JsonObject, turn: Omit<Usage, 'costUsd'>): number {
-  if (!before || tokensOf(before) === 0) return 0;
-  const models = at(message, 'modelUsage');
-  const counted = Object.values(isJsonObject(models) ? models : {}).reduce<number>(
-    (sum, model) => sum + modelTokens.reduce((tokens, name) => tokens + (numberAt(model, name) ?? 0), 0),
-    0,
-  );
-  const share = (counted - tokensOf(turn)) / tokensOf(before);
-  return (before.costUsd ?? 0) * Math.min(1, Math.max(0, share));
-}
-
-const modelTokens = ['inputTokens', 'outputTokens', 'cacheReadInputTokens', 'cacheCreationInputTokens'];
-
-const tokensOf = ({ inputTokens, outputTokens }: Omit<Usage, 'costUsd'>): number =>
-  inputTokens + outputTokens;
-
-function usageOf(message: JsonObject): Omit<Usage, 'costUsd'> {
-  const count = (name: string) => numberAt(message, 'usage', name) ?? 0;
-  const cachedTokens = count('cache_read_input_tokens');
-  return {
-    inputTokens: count('input_tokens') + count('cache_creation_input_tokens') + cachedTokens,
-    outputTokens: count('output_tokens'),
-    cachedTokens,
+    state: { ...state, held: reached },
+    signals: [signal, { kind: 'hold', verdict: reached, silenceMs }],
   };
 }
 
@@ -189,7 +188,7 @@ function verdictOf(state: ClaudeState, message: JsonObject, now: number): AgentV
   if (reason.startsWith('aborted')) return { kind: 'stopped' };
   const text = textAt(message, 'result') ?? '';
   if (message['is_error'] === false) {
-    const structured = at(message, 'structured_output');
+    const structured = at(message, 'structured_output') ?? state.held?.structured;
     return { kind: 'ok', text, ...(structured === undefined ? {} : { structured }) };
   }
   const errors = listAt(message, 'errors').filter(error => typeof error === 'string');

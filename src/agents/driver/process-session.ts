@@ -171,6 +171,9 @@ class ProcessSession<State> implements Session {
       case 'verdict':
         this.#settle(signal.verdict);
         break;
+      case 'hold':
+        this.#listener.startSilenceTimer(signal.silenceMs, () => this.#settle(signal.verdict));
+        break;
     }
   }
 
@@ -182,6 +185,7 @@ class ProcessSession<State> implements Session {
     this.#report();
     if (this.#isSettled || this.#isCancelled) return;
     this.#isSettled = true;
+    this.#listener.stopSilenceTimer();
     if (verdict.kind === 'limit') this.#onLimit(verdict);
     else void this.#finish(verdict);
   }
@@ -207,6 +211,7 @@ class ProcessSession<State> implements Session {
 
   #end(result: SessionResult): void {
     this.#listener.stopStallTimer();
+    this.#listener.stopSilenceTimer();
     this.#host.signal?.removeEventListener('abort', this.#onAbort);
     this.#progress.report({ type: 'done', outcome: result.kind });
     this.#turns.end(result);

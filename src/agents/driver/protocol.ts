@@ -34,7 +34,9 @@ export type Signal =
   | { readonly kind: 'question'; readonly question: HostQuestion }
   /** The agent no longer waits for the answer. */
   | { readonly kind: 'withdraw'; readonly id: string }
-  | { readonly kind: 'verdict'; readonly verdict: AgentVerdict };
+  | { readonly kind: 'verdict'; readonly verdict: AgentVerdict }
+  /** The agent finished a turn but will begin another by itself. The verdict counts if it stays silent for too long. */
+  | { readonly kind: 'hold'; readonly verdict: AgentVerdict; readonly silenceMs: number };
 
 /** Outcome as the agent reports it, before Reprise validates the answer. */
 export type AgentVerdict =

@@ -98,6 +98,7 @@ export class OutputListener {
   readonly #options: ListenerOptions;
   readonly #errorLines: string[] = [];
   #timer: NodeJS.Timeout | undefined;
+  #silenceTimer: NodeJS.Timeout | undefined;
   #lastLine: string | undefined;
   #cutLines = 0;
 
@@ -107,6 +108,7 @@ export class OutputListener {
 
   readonly take = (stream: OutputStream, line: string, isCut: boolean): void => {
     this.#timer?.refresh();
+    this.#silenceTimer?.refresh();
     if (stream === 'stderr') this.#keepErrorLine(line);
     else this.#takeLine(line, isCut);
   };
@@ -122,6 +124,17 @@ export class OutputListener {
   stopStallTimer(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
+  }
+
+  /** Calls `onSilence` when the agent prints nothing for that long. Replaces an earlier timer. */
+  startSilenceTimer(silenceMs: number, onSilence: () => void): void {
+    this.stopSilenceTimer();
+    this.#silenceTimer = setTimeout(onSilence, silenceMs);
+  }
+
+  stopSilenceTimer(): void {
+    clearTimeout(this.#silenceTimer);
+    this.#silenceTimer = undefined;
   }
 
   lastOutput() {

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 // Stand-in for Claude Code with streamed input, without a model. The prompt selects what it does: [[bash]], [[two]],
-// [[hello]], [[limit]], [[hang]], [[json]], [[text]] or [[error]].
+// [[hello]], [[limit]], [[hang]], [[json]], [[text]], [[error]], [[background]] or [[server]].
 import { execSync } from 'node:child_process';
 import { createInterface } from 'node:readline';
 
@@ -58,6 +58,19 @@ async function turn(text) {
       onInterrupt = () =>
         result({ is_error: true, subtype: 'error_during_execution', terminal_reason: 'aborted_streaming' });
       return undefined;
+    case 'background': {
+      const tasks = running => print({ type: 'system', subtype: 'background_tasks_changed', tasks: running });
+      tasks([{ task_id: 'a1', task_type: 'local_agent' }]);
+      result({ result: 'A subagent works on it.' });
+      const isMade = await bash('t1', 'echo made > made.txt');
+      print({ type: 'system', subtype: 'task_notification', task_id: 'a1', status: 'completed' });
+      tasks([]);
+      print({ type: 'system', subtype: 'init', session_id: sessionId });
+      return result({ result: isMade ? 'The subagent made it.' : 'The subagent did not make it.' });
+    }
+    case 'server':
+      print({ type: 'system', subtype: 'background_tasks_changed', tasks: [{ task_id: 'b1' }] });
+      return result({ result: 'A server is running.' });
     case 'json':
       return result({ result: '{"n":1}', structured_output: { n: 1 } });
     case 'text':
