@@ -27,7 +27,15 @@ import {
 import { continuePrompt, promptWithSchema } from '../driver/result.ts';
 import { decisionOf, type PermissionDecision, permissionSignals } from '../permissions/permissions.ts';
 import type { SessionRequest, Usage } from '../session.ts';
-import { type AcpTool, acpToolUse, acpUpdate, flushText, mergeTool, startTool } from './updates.ts';
+import {
+  type AcpTool,
+  acpToolUse,
+  acpUpdate,
+  flushText,
+  isCopilot,
+  mergeTool,
+  startTool,
+} from './updates.ts';
 
 /** Handles the response to a prompt, which ends the turn. */
 function acpTurnEnd(before: AcpState, result: Json, now: number): Step<AcpState> {
@@ -49,10 +57,13 @@ const costSince = (reportedCost: number, now: number): number =>
   now < reportedCost ? now : now - reportedCost;
 
 function verdictOf(state: AcpState, stopReason: string | undefined, now: number): AgentVerdict {
-  if (state.hasSystemError) return reportedFailure({ kind: 'acp', message: state.text, now });
+  const serverError = state.hasSystemError ? state.text : copilotError(state);
+  if (serverError !== undefined) return reportedFailure({ kind: 'acp', message: serverError, now });
   const fail = (message: string, hint: string) => failed({ code: 'AGENT_FAILED', message, hint });
   switch (stopReason) {
     case 'end_turn':
+      // Some agents end the turn when an action is denied, and the model never learns of it.
+      if (state.endsWithDenial) return fail('the agent stopped after the denial', 'allow what it needs');
       return { kind: 'ok', text: state.text };
     case 'cancelled':
       // Some agents stop when an action is denied.
@@ -67,6 +78,10 @@ function verdictOf(state: AcpState, stopReason: string | undefined, now: number)
       return failed(protocolError(`the agent stopped for an unknown reason: ${stopReason ?? 'none given'}`));
   }
 }
+
+/** Copilot reports a failure of the model's server as the last chunk of an ordinary answer. */
+const copilotError = ({ agentName, lastChunk }: AcpState): string | undefined =>
+  isCopilot(agentName) && lastChunk.startsWith('Error: ') ? lastChunk.slice('Error: '.length) : undefined;
 
 /** Returns the usage from the response, or from the place where Gemini puts it. Some agents report none. */
 function usageOf(result: Json, costUsd: number | undefined): Usage | undefined {
@@ -94,6 +109,8 @@ const acpLaunch = ({ agent }: SessionRequest): Launch => ({
 });
 
 export interface AcpState {
+  /** Name by which the agent introduced itself. */
+  readonly agentName: string;
   readonly sessionId: string | undefined;
   /** Whether the prompt was sent. Earlier updates repeat the old conversation of a loaded session. */
   readonly isPrompted: boolean;
@@ -101,6 +118,8 @@ export interface AcpState {
   readonly open: OpenMessage | undefined;
   /** Last complete message. */
   readonly text: string;
+  /** Last chunk of a message, unless a tool was used since. */
+  readonly lastChunk: string;
   readonly tools: Readonly<Record<string, AcpTool>>;
   /** Whether a system error was reported. One agent reports a broken connection this way, beside an ordinary answer. */
   readonly hasSystemError: boolean;
@@ -113,6 +132,8 @@ export interface AcpState {
     Record<string, { readonly wireId: RpcId; readonly options: readonly Json[] }>
   >;
   readonly wasDenied: boolean;
+  /** Whether an action was denied and the model has said nothing since. */
+  readonly endsWithDenial: boolean;
 }
 
 interface OpenMessage {
@@ -122,16 +143,19 @@ interface OpenMessage {
 }
 
 const initial: AcpState = {
+  agentName: '',
   sessionId: undefined,
   isPrompted: false,
   open: undefined,
   text: '',
+  lastChunk: '',
   tools: {},
   hasSystemError: false,
   costUsd: undefined,
   costReported: 0,
   pendingRequests: {},
   wasDenied: false,
+  endsWithDenial: false,
 };
 
 const ids = { initialize: 1, session: 2, prompt: 3 } as const;
@@ -164,9 +188,8 @@ export function acpProtocol(context: ProtocolContext): Protocol<AcpState> {
       const { [question.id]: _, ...others } = state.pendingRequests;
       const decision = decisionOf(question, answer);
       const { id, tool, input } = question;
-      const wasDenied = state.wasDenied || decision.kind === 'deny';
       return {
-        state: { ...state, pendingRequests: others, wasDenied },
+        state: { ...decided(state, decision), pendingRequests: others },
         signals: [
           event({ type: 'permission', id, tool, input, decision }),
           respond(asked.wireId, decision, asked.options),
@@ -215,7 +238,10 @@ export function acpProtocol(context: ProtocolContext): Protocol<AcpState> {
   function takeResult(state: AcpState, id: RpcId, result: Json): Step<AcpState> {
     switch (id) {
       case ids.initialize:
-        return { state, signals: [openSession(request, result)] };
+        return {
+          state: { ...state, agentName: textAt(result, 'agentInfo', 'name') ?? '' },
+          signals: [openSession(request, result)],
+        };
       case ids.session: {
         const sessionId = textAt(result, 'sessionId') ?? request.resume?.sessionId;
         if (sessionId === undefined)
@@ -256,13 +282,11 @@ export function acpProtocol(context: ProtocolContext): Protocol<AcpState> {
     ];
     const options = listAt(params, 'options');
     switch (ruling.kind) {
-      case 'decided': {
-        const wasDenied = state.wasDenied || ruling.decision.kind === 'deny';
+      case 'decided':
         return {
-          state: { ...started.state, wasDenied },
+          state: decided(started.state, ruling.decision),
           signals: [...signals, respond(wireId, ruling.decision, options)],
         };
-      }
       case 'ask':
         return {
           state: {
@@ -274,6 +298,9 @@ export function acpProtocol(context: ProtocolContext): Protocol<AcpState> {
     }
   }
 }
+
+const decided = (state: AcpState, { kind }: PermissionDecision): AcpState =>
+  kind === 'deny' ? { ...state, wasDenied: true, endsWithDenial: true } : state;
 
 const call = (id: RpcId, method: string, params: Json) => send({ jsonrpc: '2.0', id, method, params });
 const reply = (id: RpcId, result: Json) => send({ jsonrpc: '2.0', id, result });

@@ -21,9 +21,8 @@ export function acpUpdate(state: AcpState, update: Json | undefined, line: strin
   if (!state.isPrompted) return { state, signals: [] };
   switch (kind) {
     case 'agent_message_chunk':
-      return takeChunk(state, 'text', update);
     case 'agent_thought_chunk':
-      return takeChunk(state, 'thought', update);
+      return takeChunk(state, kind === 'agent_message_chunk' ? 'text' : 'thought', update);
     case 'tool_call':
     case 'tool_call_update':
       return takeTool(state, update);
@@ -53,8 +52,17 @@ export function acpUpdate(state: AcpState, update: Json | undefined, line: strin
   }
 }
 
-function takeChunk(state: AcpState, type: 'text' | 'thought', update: Json | undefined): Step<AcpState> {
+export const isCopilot = (agentName: string): boolean => /copilot/i.test(agentName);
+
+function takeChunk(before: AcpState, type: 'text' | 'thought', update: Json | undefined): Step<AcpState> {
   const piece = textAt(update, 'content', 'text') ?? '';
+  // Copilot puts notices of its own among the words of the model.
+  const isOfModel = piece !== '' && !(isCopilot(before.agentName) && piece.startsWith('Info: '));
+  const state = {
+    ...before,
+    lastChunk: type === 'text' ? piece : '',
+    endsWithDenial: before.endsWithDenial && !isOfModel,
+  };
   const id = textAt(update, 'messageId');
   const { open } = state;
   const isSameMessage =
@@ -79,7 +87,8 @@ function takeTool(before: AcpState, update: Json | undefined): Step<AcpState> {
   const { state, signals } = flushText(before);
   const id = textAt(update, 'toolCallId') ?? '';
   const status = textAt(update, 'status');
-  const merged = { ...state, tools: { ...state.tools, [id]: mergeTool(own(state.tools, id), update) } };
+  const tools = { ...state.tools, [id]: mergeTool(own(state.tools, id), update) };
+  const merged = { ...state, lastChunk: '', tools };
   // The input of a pending tool may not have arrived yet.
   if (status === undefined || status === 'pending') return { state: merged, signals };
   const started = startTool(merged, id);
@@ -92,8 +101,8 @@ function takeTool(before: AcpState, update: Json | undefined): Step<AcpState> {
     ok: status === 'completed',
     ...(output ? { output } : {}),
   });
-  const { [id]: _, ...tools } = started.state.tools;
-  return { state: { ...started.state, tools }, signals: [...signals, ...started.signals, end] };
+  const { [id]: _, ...others } = started.state.tools;
+  return { state: { ...started.state, tools: others }, signals: [...signals, ...started.signals, end] };
 }
 
 /** Reports the start of a tool once. */
