@@ -77,8 +77,8 @@ describe('an agent that speaks ACP', () => {
   ];
 
   test('continues from the earlier cost of the session, or restarts from zero', () => {
-    expect(usageIn(acpProtocol, turn(6))).toMatchObject([{ inputTokens: 90, costUsd: 1 }]);
-    expect(usageIn(acpProtocol, turn(2))).toMatchObject([{ costUsd: 2 }]);
+    expect(usageIn(acpProtocol, turn(6))).toMatchObject([{ costUsd: 1 }, { inputTokens: 90, costUsd: null }]);
+    expect(usageIn(acpProtocol, turn(2))).toMatchObject([{ costUsd: 2 }, { inputTokens: 90 }]);
   });
 });
 

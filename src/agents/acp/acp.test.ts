@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { agentLab, agentOf, eventsIn, policyOf, requestOf, resultOf, signalsOf } from '../test-support.ts';
-import { acpProtocol } from './acp.ts';
+import { acpLaunch, acpProtocol } from './acp.ts';
 
 const lab = agentLab();
 const program = join(import.meta.dirname, '../../../test/support/acp-agent/program.mjs');
@@ -126,6 +126,41 @@ describe('the protocol', () => {
     ['whatever', 'AGENT_PROTOCOL'],
   ])('treats the stop reason %s as a failure', (stopReason, code) => {
     expect(verdictOf({ id: 3, result: { stopReason } })).toMatchObject({ verdict: { error: { code } } });
+  });
+
+  describe('if the agent demands authentication before a session', () => {
+    const demand = { id: 2, error: { code: -32000, message: 'Authentication required' } };
+    const offering = (...authMethods: readonly object[]) => ({
+      id: 1,
+      result: { protocolVersion: 1, agentCapabilities: {}, authMethods },
+    });
+
+    test('authenticates with a key, once', () => {
+      const methods = offering({ id: 'oauth', name: 'Browser' }, { id: 'openai-api-key', name: 'Key' });
+      const lines = [methods, demand, { id: 4, result: {} }, demand].map(line => JSON.stringify(line));
+      expect(signalsOf(acpProtocol, lines)).toMatchObject([
+        { message: { method: 'session/new' } },
+        { message: { method: 'authenticate', params: { methodId: 'openai-api-key' } } },
+        { message: { method: 'session/new' } },
+        { verdict: { error: { code: 'AGENT_LOGIN' } } },
+      ]);
+    });
+
+    test('fails if only a person could do it', () => {
+      const lines = [offering({ id: 'oauth', name: 'Browser' }), demand].map(line => JSON.stringify(line));
+      expect(signalsOf(acpProtocol, lines).at(-1)).toMatchObject({
+        verdict: { error: { code: 'AGENT_LOGIN' } },
+      });
+    });
+  });
+
+  test.each([
+    ['asks', 'edit', [], true],
+    ['asks', 'full', ['Bash(rm *)'], true],
+    ['does not ask', 'full', [], false],
+  ] as const)('starts OpenCode so that it %s with `%s` and the denied rules %j', (_, preset, deny, asks) => {
+    const { env } = acpLaunch(requestOf({ agent, permissions: policyOf({ preset, deny }) }));
+    expect(env?.['OPENCODE_PERMISSION'] !== undefined).toBe(asks);
   });
 
   test('refuses other protocol versions', () => {

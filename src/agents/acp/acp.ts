@@ -9,7 +9,6 @@ import {
   event,
   type Launch,
   listAt,
-  numberAt,
   own,
   type Protocol,
   type ProtocolContext,
@@ -26,7 +25,16 @@ import {
 } from '../driver/protocol.ts';
 import { continuePrompt, promptWithSchema } from '../driver/result.ts';
 import { decisionOf, type PermissionDecision, permissionSignals } from '../permissions/permissions.ts';
-import type { SessionRequest, Usage } from '../session.ts';
+import type { SessionRequest } from '../session.ts';
+import {
+  authenticate,
+  call,
+  enforcingEnvironment,
+  ids,
+  loadSession,
+  openSession,
+  selectMode,
+} from './opening.ts';
 import {
   type AcpTool,
   acpToolUse,
@@ -35,26 +43,19 @@ import {
   isCopilot,
   mergeTool,
   startTool,
+  unaskedEdit,
 } from './updates.ts';
+import { noTurnUsage, type TurnUsage, takeTurnUsage } from './usage.ts';
 
 /** Handles the response to a prompt, which ends the turn. */
 function acpTurnEnd(before: AcpState, result: Json, now: number): Step<AcpState> {
   const { state, signals } = flushText(before);
-  const { costUsd, costReported } = state;
-  const usage = usageOf(result, costUsd === undefined ? undefined : costSince(costReported, costUsd));
+  const used = takeTurnUsage({ ...state, tools: {} }, result);
   return {
-    state: { ...state, tools: {}, costReported: costUsd ?? costReported },
-    signals: [
-      ...signals,
-      ...(usage ? [event({ type: 'usage', ...usage })] : []),
-      verdict(verdictOf(state, textAt(result, 'stopReason'), now)),
-    ],
+    state: used.state,
+    signals: [...signals, ...used.signals, verdict(verdictOf(state, textAt(result, 'stopReason'), now))],
   };
 }
-
-/** Returns the cost since the last report. An agent that was killed restarts its total from zero. */
-const costSince = (reportedCost: number, now: number): number =>
-  now < reportedCost ? now : now - reportedCost;
 
 function verdictOf(state: AcpState, stopReason: string | undefined, now: number): AgentVerdict {
   const serverError = state.hasSystemError ? state.text : copilotError(state);
@@ -62,6 +63,8 @@ function verdictOf(state: AcpState, stopReason: string | undefined, now: number)
   const fail = (message: string, hint: string) => failed({ code: 'AGENT_FAILED', message, hint });
   switch (stopReason) {
     case 'end_turn':
+      if (state.hasOverstepped)
+        return fail('the agent ignored its permissions', 'restrict the agent in its own settings');
       // Some agents end the turn when an action is denied, and the model never learns of it.
       if (state.endsWithDenial) return fail('the agent stopped after the denial', 'allow what it needs');
       return { kind: 'ok', text: state.text };
@@ -83,34 +86,20 @@ function verdictOf(state: AcpState, stopReason: string | undefined, now: number)
 const copilotError = ({ agentName, lastChunk }: AcpState): string | undefined =>
   isCopilot(agentName) && lastChunk.startsWith('Error: ') ? lastChunk.slice('Error: '.length) : undefined;
 
-/** Returns the usage from the response, or from the place where Gemini puts it. Some agents report none. */
-function usageOf(result: Json, costUsd: number | undefined): Usage | undefined {
-  const usage = at(result, 'usage');
-  const quota = at(result, '_meta', 'quota', 'token_count');
-  const outputTokens = numberAt(usage, 'outputTokens') ?? numberAt(quota, 'output_tokens');
-  const given = numberAt(usage, 'inputTokens') ?? numberAt(quota, 'input_tokens');
-  if (outputTokens === undefined || given === undefined) {
-    return costUsd === undefined ? undefined : { inputTokens: 0, outputTokens: 0, cachedTokens: 0, costUsd };
-  }
-  // Agents differ in whether the input includes cached tokens; the total does.
-  const total = numberAt(usage, 'totalTokens');
-  return {
-    inputTokens: total === undefined ? given : Math.max(given, total - outputTokens),
-    outputTokens,
-    cachedTokens: numberAt(usage, 'cachedReadTokens') ?? 0,
-    costUsd: costUsd ?? null,
-  };
-}
-
 /** Launches any agent that speaks the Agent Client Protocol on its standard streams. */
-const acpLaunch = ({ agent }: SessionRequest): Launch => ({
-  argv: [...commandOf(agent), ...agent.args],
+export const acpLaunch = (request: SessionRequest): Launch => ({
+  argv: [...commandOf(request.agent), ...request.agent.args],
   stdin: 'open',
+  env: enforcingEnvironment(request),
 });
 
 export interface AcpState {
-  /** Name by which the agent introduced itself. */
+  /** Response to `initialize`: the name and the capabilities of the agent. */
+  readonly agentInfo: Json;
   readonly agentName: string;
+  readonly isAuthenticated: boolean;
+  /** Whether the session is replayed because the agent could not resume it otherwise. */
+  readonly isLoading: boolean;
   readonly sessionId: string | undefined;
   /** Whether the prompt was sent. Earlier updates repeat the old conversation of a loaded session. */
   readonly isPrompted: boolean;
@@ -123,15 +112,16 @@ export interface AcpState {
   readonly tools: Readonly<Record<string, AcpTool>>;
   /** Whether a system error was reported. One agent reports a broken connection this way, beside an ordinary answer. */
   readonly hasSystemError: boolean;
-  /** Total cost of the session, if the agent reports it. */
-  readonly costUsd: number | undefined;
-  /** Part of the total cost that earlier usage events covered. */
-  readonly costReported: number;
+  /** Total cost of the session that was reported so far. */
+  readonly costUsd: number;
+  readonly turnUsage: TurnUsage;
   /** Permission requests that wait for the host, by question id. */
   readonly pendingRequests: Readonly<
     Record<string, { readonly wireId: RpcId; readonly options: readonly Json[] }>
   >;
   readonly wasDenied: boolean;
+  /** Whether the agent edited files that its permissions protect, without asking. */
+  readonly hasOverstepped: boolean;
   /** Whether an action was denied and the model has said nothing since. */
   readonly endsWithDenial: boolean;
 }
@@ -143,7 +133,10 @@ interface OpenMessage {
 }
 
 const initial: AcpState = {
+  agentInfo: null,
   agentName: '',
+  isAuthenticated: false,
+  isLoading: false,
   sessionId: undefined,
   isPrompted: false,
   open: undefined,
@@ -151,21 +144,23 @@ const initial: AcpState = {
   lastChunk: '',
   tools: {},
   hasSystemError: false,
-  costUsd: undefined,
-  costReported: 0,
+  costUsd: 0,
+  turnUsage: noTurnUsage,
   pendingRequests: {},
   wasDenied: false,
+  hasOverstepped: false,
   endsWithDenial: false,
 };
 
-const ids = { initialize: 1, session: 2, prompt: 3 } as const;
+const methodNotFound = -32601;
+const authenticationRequired = -32000;
 
 /** Client side of the Agent Client Protocol, version 1. Offers the agent neither files nor terminals. */
 export function acpProtocol(context: ProtocolContext): Protocol<AcpState> {
   const { request } = context;
   return {
     open: () => ({
-      state: { ...initial, costReported: request.resume?.usage?.costUsd ?? 0 },
+      state: { ...initial, costUsd: request.resume?.usage?.costUsd ?? 0 },
       signals: [
         call(ids.initialize, 'initialize', {
           protocolVersion: 1,
@@ -214,34 +209,69 @@ export function acpProtocol(context: ProtocolContext): Protocol<AcpState> {
   function takeMessage(state: AcpState, message: RpcMessage, line: string): Step<AcpState> {
     switch (message.kind) {
       case 'notification':
-        if (message.method === 'session/update') return acpUpdate(state, at(message.params, 'update'), line);
+        if (message.method === 'session/update') return takeUpdate(state, at(message.params, 'update'), line);
         return { state, signals: message.method.startsWith('_') ? [] : [event(rawEvent(line))] };
       case 'request':
         return takeRequest(state, message);
       case 'result':
         return takeResult(state, message.id, message.result);
-      case 'error': {
-        const { error } = message;
-        const flushed = flushText(state);
-        const status = error.code === -32000 ? 401 : error.code > 0 ? error.code : undefined;
-        const failure = reportedFailure({
-          kind: 'acp',
-          message: rpcErrorText(error),
-          status,
-          now: context.now(),
-        });
-        return { state: flushed.state, signals: [...flushed.signals, verdict(failure)] };
-      }
+      case 'error':
+        return takeError(state, message);
     }
+  }
+
+  /** Records an edit that the permissions forbid and that the agent did not ask for. */
+  function takeUpdate(before: AcpState, update: Json | undefined, line: string): Step<AcpState> {
+    const edit = before.isPrompted ? unaskedEdit(before, update) : undefined;
+    const step = acpUpdate(before, update, line);
+    if (!edit) return step;
+    const { tool, input } = acpToolUse(edit);
+    const ruling = context.rule(tool, input);
+    if (ruling.kind === 'decided' && ruling.decision.kind === 'allow') return step;
+    const reason = ruling.kind === 'decided' && 'message' in ruling.decision ? ruling.decision.message : '';
+    const decision = { kind: 'deny', message: `${tool} was used without asking. ${reason}`.trim() } as const;
+    const id = textAt(update, 'toolCallId') ?? '';
+    return {
+      state: { ...step.state, hasOverstepped: true },
+      signals: [...step.signals, event({ type: 'permission', id, tool, input, decision })],
+    };
+  }
+
+  function sendPrompt(state: AcpState): Step<AcpState> {
+    const signals = [prompt(state.sessionId ?? '', promptWithSchema(request))];
+    return { state: { ...state, isPrompted: true }, signals };
+  }
+
+  function takeError(state: AcpState, { id, error }: Extract<RpcMessage, { kind: 'error' }>): Step<AcpState> {
+    if (id === ids.session && error.code === methodNotFound) {
+      // Qwen Code lists `session/resume` among its capabilities but does not have it.
+      const load = loadSession(request, state.agentInfo);
+      if (load && !state.isLoading) return { state: { ...state, isLoading: true }, signals: [load] };
+    }
+    if (id === ids.session && error.code === authenticationRequired && !state.isAuthenticated) {
+      const login = authenticate(state.agentInfo);
+      if (login) return { state: { ...state, isAuthenticated: true }, signals: [login] };
+    }
+    const flushed = flushText(state);
+    const status = error.code === authenticationRequired ? 401 : error.code > 0 ? error.code : undefined;
+    const failure = reportedFailure({
+      kind: 'acp',
+      message: rpcErrorText(error),
+      status,
+      now: context.now(),
+    });
+    return { state: flushed.state, signals: [...flushed.signals, verdict(failure)] };
   }
 
   function takeResult(state: AcpState, id: RpcId, result: Json): Step<AcpState> {
     switch (id) {
       case ids.initialize:
         return {
-          state: { ...state, agentName: textAt(result, 'agentInfo', 'name') ?? '' },
+          state: { ...state, agentInfo: result, agentName: textAt(result, 'agentInfo', 'name') ?? '' },
           signals: [openSession(request, result)],
         };
+      case ids.authenticate:
+        return { state, signals: [openSession(request, state.agentInfo)] };
       case ids.session: {
         const sessionId = textAt(result, 'sessionId') ?? request.resume?.sessionId;
         if (sessionId === undefined)
@@ -250,11 +280,14 @@ export function acpProtocol(context: ProtocolContext): Protocol<AcpState> {
             signals: [verdict(failed(protocolError('the agent opened a session without an id')))],
           };
         const started = event({ type: 'started', sessionId, cwd: request.cwd });
-        return {
-          state: { ...state, sessionId, isPrompted: true },
-          signals: [started, prompt(sessionId, promptWithSchema(request))],
-        };
+        const mode = selectMode(request, sessionId, result);
+        const opened = { ...state, sessionId };
+        if (mode) return { state: opened, signals: [started, mode] };
+        const first = sendPrompt(opened);
+        return { state: first.state, signals: [started, ...first.signals] };
       }
+      case ids.mode:
+        return sendPrompt(state);
       case ids.prompt:
         return acpTurnEnd(state, result, context.now());
       default:
@@ -272,7 +305,8 @@ export function acpProtocol(context: ProtocolContext): Protocol<AcpState> {
     }
     const call = at(params, 'toolCall');
     const id = textAt(call, 'toolCallId') ?? String(wireId);
-    const merged = { ...state, tools: { ...state.tools, [id]: mergeTool(own(state.tools, id), call) } };
+    const asked = { ...mergeTool(own(state.tools, id), call), isAsked: true };
+    const merged = { ...state, tools: { ...state.tools, [id]: asked } };
     const started = startTool(merged, id);
     const { tool, input } = acpToolUse(own(started.state.tools, id));
     const ruling = context.rule(tool, input);
@@ -302,36 +336,10 @@ export function acpProtocol(context: ProtocolContext): Protocol<AcpState> {
 const decided = (state: AcpState, { kind }: PermissionDecision): AcpState =>
   kind === 'deny' ? { ...state, wasDenied: true, endsWithDenial: true } : state;
 
-const call = (id: RpcId, method: string, params: Json) => send({ jsonrpc: '2.0', id, method, params });
 const reply = (id: RpcId, result: Json) => send({ jsonrpc: '2.0', id, result });
 
 const prompt = (sessionId: string, text: string) =>
   call(ids.prompt, 'session/prompt', { sessionId, prompt: [{ type: 'text', text }] });
-
-/** Opens or resumes a session, with `session/load` for agents that can only replay the whole conversation. */
-function openSession({ cwd, resume }: SessionRequest, answer: Json): Signal {
-  const can = (name: string) => at(answer, 'agentCapabilities', 'sessionCapabilities', name) !== undefined;
-  const params = { cwd, mcpServers: [] };
-  if (at(answer, 'protocolVersion') !== 1) {
-    return verdict(
-      failed(protocolError('the agent does not support version 1 of the protocol', 'update the agent')),
-    );
-  }
-  if (!resume) return call(ids.session, 'session/new', params);
-  const { sessionId } = resume;
-  if (resume.fork) {
-    return can('fork')
-      ? call(ids.session, 'session/fork', { sessionId, ...params })
-      : cannot('fork a session');
-  }
-  if (can('resume')) return call(ids.session, 'session/resume', { sessionId, ...params });
-  return at(answer, 'agentCapabilities', 'loadSession') === true
-    ? call(ids.session, 'session/load', { sessionId, ...params })
-    : cannot('resume a session');
-}
-
-const cannot = (what: string): Signal =>
-  verdict(failed({ code: 'AGENT_FAILED', message: `the agent cannot ${what}`, hint: 'start a new session' }));
 
 /** Answers a permission request with an option of the right kind, because agents name their options freely. */
 function respond(wireId: RpcId, decision: PermissionDecision, options: readonly Json[]) {

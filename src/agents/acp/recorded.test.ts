@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import type { ProtocolContext } from '../driver/protocol.ts';
-import { recordedStreams, signalsOf } from '../test-support.ts';
+import type { ProtocolContext, Signal } from '../driver/protocol.ts';
+import { addUsage, noUsage, type Usage } from '../session.ts';
+import { eventsIn, policyOf, recordedStreams, requestOf, signalsOf } from '../test-support.ts';
 import { acpProtocol } from './acp.ts';
 
 const denyCommands: ProtocolContext['rule'] = tool => ({
@@ -22,6 +23,79 @@ describe('copilot', () => {
   ])('fails if %s, although it reports an ordinary end', (_, name, code, message) => {
     const error = { code, message: expect.stringContaining(message) };
     expect(play(name).at(-1)).toMatchObject({ verdict: { kind: 'failed', error } });
+  });
+});
+
+describe('the usage', () => {
+  const usageIn = (name: string) =>
+    eventsIn(play(name)).flatMap(event => (event.type === 'usage' ? event : []));
+  const tokens = (usage: Usage) => usage.inputTokens + usage.outputTokens;
+
+  test.each([
+    ['acp-claude-two-requests', 226, 0.001828],
+    ['acp-codex', 230, null],
+    ['acp-copilot-denied', 339, null],
+    ['acp-qwen-denied', 708, null],
+  ])('of %s is reported during the turn, and is exact at its end', (name, total, costUsd) => {
+    const events = usageIn(name);
+    const sum = events.reduce(addUsage, noUsage);
+    expect({ tokens: tokens(sum), costUsd: sum.costUsd }).toEqual({ tokens: total, costUsd });
+    expect(events.length).toBeGreaterThan(1);
+  });
+
+  test('of an agent that reports only the size of its context adds up over its requests', () => {
+    const beforeTheEnd = usageIn('acp-claude-two-requests')
+      .map(tokens)
+      .filter(count => count > 0);
+    expect(beforeTheEnd).toEqual([103, 9, 105, 9]);
+  });
+});
+
+describe('the permissions', () => {
+  const readOnly = requestOf({ permissions: policyOf({ preset: 'read-only' }) });
+  const sent = (signals: readonly Signal[]) =>
+    signals.flatMap(signal => (signal.kind === 'send' ? (signal.message['method'] ?? []) : []));
+
+  test('of codex are enforced by its mode, which is set before the prompt', () => {
+    const signals = play('acp-codex-read-only', { request: readOnly });
+    expect(sent(signals)).toEqual(['session/new', 'session/set_mode', 'session/prompt']);
+    expect(signals).toContainEqual(
+      expect.objectContaining({
+        message: expect.objectContaining({ params: expect.objectContaining({ modeId: 'read-only' }) }),
+      }),
+    );
+  });
+
+  test('fail the turn of an agent that ignored them', () => {
+    const deny: ProtocolContext['rule'] = () => ({
+      kind: 'decided',
+      decision: { kind: 'deny', message: 'Edit is not allowed.' },
+    });
+    const signals = play('acp-opencode-unasked', { rule: deny });
+    expect(eventsIn(signals)).toContainEqual(
+      expect.objectContaining({
+        type: 'permission',
+        decision: { kind: 'deny', message: 'Edit was used without asking. Edit is not allowed.' },
+      }),
+    );
+    expect(signals.at(-1)).toMatchObject({ verdict: { kind: 'failed' } });
+  });
+});
+
+describe('qwen', () => {
+  const request = requestOf({ resume: { sessionId: 'old' } });
+
+  test('resumes a session by loading it if it lacks the method that it advertises', () => {
+    expect(play('acp-qwen-resume', { request })).toMatchObject([
+      { message: { method: 'session/resume' } },
+      { message: { method: 'session/load', params: { sessionId: 'old' } } },
+    ]);
+  });
+
+  test('names a tool that failed', () => {
+    expect(eventsIn(play('acp-qwen-load', { request }))).toContainEqual(
+      expect.objectContaining({ type: 'tool-start', name: 'write_file' }),
+    );
   });
 });
 

@@ -1,16 +1,7 @@
 import { actionOf, isJsonObject, type Json } from '../../core/index.ts';
-import {
-  at,
-  event,
-  listAt,
-  numberAt,
-  own,
-  rawEvent,
-  type Signal,
-  type Step,
-  textAt,
-} from '../driver/protocol.ts';
+import { at, event, listAt, own, rawEvent, type Signal, type Step, textAt } from '../driver/protocol.ts';
 import type { AcpState } from './acp.ts';
+import { takeMessageUsage, takeUsageUpdate } from './usage.ts';
 
 /** Maximum length of a message. Longer messages are split, so that a flood of chunks does not fill memory. */
 const longestMessage = 1_000_000;
@@ -26,11 +17,8 @@ export function acpUpdate(state: AcpState, update: Json | undefined, line: strin
     case 'tool_call':
     case 'tool_call_update':
       return takeTool(state, update);
-    case 'usage_update': {
-      const isDollars = textAt(update, 'cost', 'currency') === 'USD';
-      const costUsd = isDollars ? numberAt(update, 'cost', 'amount') : undefined;
-      return { state: { ...state, costUsd: costUsd ?? state.costUsd }, signals: [] };
-    }
+    case 'usage_update':
+      return takeUsageUpdate(state, update);
     case 'session_info_update': {
       const status = textAt(update, '_meta', 'codex', 'threadStatus', 'type');
       return {
@@ -64,12 +52,16 @@ function takeChunk(before: AcpState, type: 'text' | 'thought', update: Json | un
     endsWithDenial: before.endsWithDenial && !isOfModel,
   };
   const id = textAt(update, 'messageId');
-  const { open } = state;
+  const { state: counted, signals } = takeMessageUsage(state, update);
+  const { open } = counted;
   const isSameMessage =
     open?.type === type && open.id === id && open.text.length + piece.length <= longestMessage;
-  if (isSameMessage) return { state: { ...state, open: { ...open, text: open.text + piece } }, signals: [] };
-  const flushed = flushText(state);
-  return { ...flushed, state: { ...flushed.state, open: { type, text: piece, id } } };
+  if (isSameMessage) return { state: { ...counted, open: { ...open, text: open.text + piece } }, signals };
+  const flushed = flushText(counted);
+  return {
+    state: { ...flushed.state, open: { type, text: piece, id } },
+    signals: [...flushed.signals, ...signals],
+  };
 }
 
 /** Reports the message whose chunks were joined so far. */
@@ -102,7 +94,19 @@ function takeTool(before: AcpState, update: Json | undefined): Step<AcpState> {
     ...(output ? { output } : {}),
   });
   const { [id]: _, ...others } = started.state.tools;
-  return { state: { ...started.state, tools: others }, signals: [...signals, ...started.signals, end] };
+  const turnUsage = { ...started.state.turnUsage, isNextRequest: true };
+  return {
+    state: { ...started.state, tools: others, turnUsage },
+    signals: [...signals, ...started.signals, end],
+  };
+}
+
+/** Returns the tool call that an update completes without a permission request, if it is a known edit. */
+export function unaskedEdit(state: AcpState, update: Json | undefined): AcpTool | undefined {
+  if (textAt(update, 'status') !== 'completed') return undefined;
+  const tool = mergeTool(own(state.tools, textAt(update, 'toolCallId') ?? ''), update);
+  const isEdit = actionOf(acpToolUse(tool).tool) === 'edit';
+  return isEdit && tool.paths.length > 0 && !tool.isAsked ? tool : undefined;
 }
 
 /** Reports the start of a tool once. */
@@ -134,9 +138,11 @@ export interface AcpTool {
   readonly input?: Json | undefined;
   readonly paths: readonly string[];
   readonly isStarted: boolean;
+  /** Whether the agent asked for permission. */
+  readonly isAsked: boolean;
 }
 
-const noTool: AcpTool = { paths: [], isStarted: false };
+const noTool: AcpTool = { paths: [], isStarted: false, isAsked: false };
 
 /** Adds the fields of a message to a tool call. */
 export function mergeTool(known: AcpTool = noTool, call: Json | undefined): AcpTool {
@@ -145,12 +151,13 @@ export function mergeTool(known: AcpTool = noTool, call: Json | undefined): AcpT
     place => textAt(place, 'path') ?? [],
   );
   return {
-    name: textAt(call, 'name') ?? known.name,
+    name: textAt(call, 'name') ?? textAt(call, '_meta', 'toolName') ?? known.name,
     title: textAt(call, 'title') ?? known.title,
     kind: textAt(call, 'kind') ?? known.kind,
     input: isEmpty(input) ? known.input : input,
     paths: [...new Set([...known.paths, ...named])],
     isStarted: known.isStarted,
+    isAsked: known.isAsked,
   };
 }
 
