@@ -75,6 +75,10 @@ export interface SessionRequest {
   readonly resume?: ResumeRequest | undefined;
   /** Maximum number of turns. Only supported by `claude`. */
   readonly maxTurns?: number | undefined;
+  /** Remaining budget, for agents that enforce it themselves. */
+  readonly budget?:
+    | { readonly costUsd?: number | undefined; readonly tokens?: number | undefined }
+    | undefined;
   /**
    * Reaction to a rate limit. `ask` turns it into a question to the host if the agent can continue afterwards (not
    * `codex exec` and `command`). `end` ends the session. Defaults to `end`.

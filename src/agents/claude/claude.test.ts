@@ -2,6 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import type { Json } from '../../core/json.ts';
+import type { SessionRequest } from '../session.ts';
 import { agentLab, agentOf, eventsIn, policyOf, requestOf, resultOf, signalsOf } from '../test-support.ts';
 import { claudeLaunch, claudeProtocol } from './claude.ts';
 
@@ -26,14 +27,11 @@ describe('the command line', () => {
     'default',
   ];
 
+  const argumentsFor = (given: Partial<SessionRequest>) =>
+    claudeLaunch(requestOf({ agent: claude, ...given }), '/session').argv;
+
   test.each([
-    ['defaults', {}, []],
     ['a model', { agent: { ...claude, model: 'opus' } }, ['--model', 'opus']],
-    [
-      'system prompts',
-      { agent: { ...claude, systemPrompt: 'You plan.' }, systemPrompt: 'Be brief.' },
-      ['--append-system-prompt', 'Be brief.\n\nYou plan.'],
-    ],
     ['a schema', { outputSchema: { type: 'object' } }, ['--json-schema', '{"type":"object"}']],
     ['a chosen session id', { sessionId: 'abc' }, ['--session-id', 'abc']],
     ['a resumed session', { sessionId: 'abc', resume: { sessionId: 'old' } }, ['--resume', 'old']],
@@ -46,21 +44,54 @@ describe('the command line', () => {
     [
       'read-only',
       { permissions: policyOf({ preset: 'read-only' }) },
-      ['--disallowedTools', 'Edit', 'Write', 'NotebookEdit'],
+      ['AskUserQuestion', 'Edit', 'Write', 'NotebookEdit'],
     ],
     [
       'read-only with an exception',
       { permissions: policyOf({ preset: 'read-only', allow: ['Edit(docs/**)'], deny: ['WebFetch'] }) },
-      ['--disallowedTools', 'WebFetch'],
+      ['AskUserQuestion', 'WebFetch'],
     ],
+    ['a budget in dollars', { budget: { costUsd: 0.5 } }, ['--max-budget-usd', '0.5']],
     ['additional arguments', { agent: { ...claude, args: ['--bare'] } }, ['--bare']],
   ])('with %s', (_what, given, more) => {
-    const launch = claudeLaunch(requestOf({ agent: claude, ...given }));
-    expect(launch).toMatchObject({ argv: [...always, ...more], stdin: 'open' });
+    const argv = argumentsFor(given);
+    expect(argv.slice(0, always.length)).toEqual(always);
+    expect(argv.join('\n')).toContain(`\n${more.join('\n')}`);
+  });
+
+  test('disallows tools that leave the workspace or wait for a person', () => {
+    const tools = ['EnterWorktree', 'ExitWorktree', 'AskUserQuestion'];
+    expect(argumentsFor({}).slice(-4)).toEqual(['--disallowedTools', ...tools]);
+  });
+
+  test('says that the session is unattended, before the system prompts of the step and the agent', () => {
+    const argv = argumentsFor({
+      agent: { ...claude, systemPrompt: 'You plan.' },
+      systemPrompt: 'Be brief.',
+    });
+    expect(argv[argv.indexOf('--append-system-prompt') + 1]).toMatch(
+      /unattended[\s\S]*\n\nBe brief\.\n\nYou plan\.$/,
+    );
+  });
+
+  test('passes a system prompt that is too long for an argument in a file', () => {
+    const systemPrompt = 'x'.repeat(200_000);
+    const { argv, files } = claudeLaunch(requestOf({ agent: claude, systemPrompt }), '/session');
+    expect(argv).toContain('/session/system-prompt.md');
+    expect(files?.['system-prompt.md']).toContain(systemPrompt);
+    expect(Math.max(...argv.map(word => word.length))).toBeLessThan(1000);
+  });
+
+  test('keeps a budget that the agent defines itself', () => {
+    const argv = argumentsFor({
+      agent: { ...claude, args: ['--max-budget-usd', '2'] },
+      budget: { costUsd: 5 },
+    });
+    expect(argv.filter(word => word === '--max-budget-usd')).toHaveLength(1);
   });
 
   test('never skips permissions, even for an agent with full access', () => {
-    const { argv } = claudeLaunch(requestOf({ agent: claude, permissions: policyOf({ preset: 'full' }) }));
+    const argv = argumentsFor({ permissions: policyOf({ preset: 'full' }) });
     expect(argv.join(' ')).not.toMatch(/skip|bypass/);
   });
 });
@@ -115,6 +146,38 @@ describe('the result line', () => {
     ['fails if `is_error` is missing', { type: 'result', result: 'x' }, { kind: 'failed' }],
   ])('%s', (_what, line, verdict) => {
     expect(verdictOf(line)).toMatchObject({ verdict });
+  });
+});
+
+describe('the usage', () => {
+  const line = (id: string, input_tokens: number) => ({
+    type: 'assistant',
+    message: { id, content: [{ type: 'text', text: 'Hm.' }], usage: { input_tokens, output_tokens: 1 } },
+  });
+  const result = {
+    type: 'result',
+    is_error: false,
+    result: 'Fine.',
+    usage: { input_tokens: 300, output_tokens: 40 },
+    total_cost_usd: 0.5,
+  };
+  const usageIn = (...lines: readonly Json[]) =>
+    eventsIn(signalsOf(claudeProtocol, lines)).flatMap(event => (event.type === 'usage' ? event : []));
+
+  test('is reported once for each message, and the rest of it with the result', () => {
+    expect(usageIn(line('a', 100), line('a', 100), line('b', 200), result)).toMatchObject([
+      { inputTokens: 100, outputTokens: 1, costUsd: null },
+      { inputTokens: 200, outputTokens: 1, costUsd: null },
+      { inputTokens: 0, outputTokens: 38, costUsd: 0.5 },
+    ]);
+  });
+
+  test('over the budget in dollars is BUDGET_EXCEEDED', () => {
+    const line = { type: 'result', subtype: 'error_max_budget_usd', is_error: true };
+    const request = requestOf({ budget: { costUsd: 0.1 } });
+    expect(signalsOf(claudeProtocol, [line], { request }).at(-1)).toMatchObject({
+      verdict: { kind: 'failed', error: { code: 'BUDGET_EXCEEDED' } },
+    });
   });
 });
 

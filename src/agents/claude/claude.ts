@@ -25,11 +25,20 @@ import { claudeEvents, claudeResult } from './stream.ts';
 
 const editingTools = ['Edit', 'Write', 'NotebookEdit'];
 
+/** Tools that leave the workspace of the session, or that wait for a person. */
+const unusableTools = ['EnterWorktree', 'ExitWorktree', 'AskUserQuestion'];
+
+const unattended =
+  'This session runs unattended: no one can answer questions. Decide yourself, or finish and say what you need.';
+
+/** Maximum length of an argument, below the limit of Linux. */
+const longestArgument = 100_000;
+
 /** Launches Claude Code in two-way mode, in which it asks for every tool that its own settings do not allow. */
-export function claudeLaunch(request: SessionRequest): Launch {
+export function claudeLaunch(request: SessionRequest, folder: string): Launch {
   const { agent, outputSchema, maxTurns } = request;
-  const systemPrompt = systemPromptOf(request);
-  const denied = deniedTools(request);
+  const systemPrompt = [unattended, systemPromptOf(request)].filter(Boolean).join('\n\n');
+  const isLong = Buffer.byteLength(systemPrompt) > longestArgument;
   return {
     argv: [
       ...commandOf(agent),
@@ -37,17 +46,30 @@ export function claudeLaunch(request: SessionRequest): Launch {
       ...['--input-format', 'stream-json', '--output-format', 'stream-json', '--verbose'],
       ...['--permission-prompt-tool', 'stdio', '--permission-mode', 'default'],
       ...(agent.model ? ['--model', agent.model] : []),
-      ...(systemPrompt ? ['--append-system-prompt', systemPrompt] : []),
+      ...(isLong
+        ? ['--append-system-prompt-file', `${folder}/${systemPromptFile}`]
+        : ['--append-system-prompt', systemPrompt]),
       ...(outputSchema ? ['--json-schema', JSON.stringify(outputSchema)] : []),
       ...(maxTurns === undefined ? [] : ['--max-turns', String(maxTurns)]),
-      ...(denied.length > 0 ? ['--disallowedTools', ...denied] : []),
+      ...budgetArguments(request),
+      ...['--disallowedTools', ...deniedTools(request)],
       ...sessionArguments(request),
       ...agent.args,
     ],
     stdin: 'open',
+    ...(isLong ? { files: { [systemPromptFile]: systemPrompt } } : {}),
     // Claude Code refuses to start inside of itself, but people often start Reprise there.
     env: { CLAUDECODE: undefined },
   };
+}
+
+const systemPromptFile = 'system-prompt.md';
+const budgetFlag = '--max-budget-usd';
+
+/** Makes Claude Code stop during a turn, because it reports the cost only at the end. */
+function budgetArguments({ budget, agent }: SessionRequest): readonly string[] {
+  if (budget?.costUsd === undefined || agent.args.includes(budgetFlag)) return [];
+  return [budgetFlag, String(budget.costUsd)];
 }
 
 function sessionArguments({ sessionId, resume }: SessionRequest): readonly string[] {
@@ -61,7 +83,7 @@ function deniedTools({ permissions: { preset, allow, deny } }: SessionRequest): 
   const isAllowed = (tool: string) => allow.some(rule => rule === tool || rule.startsWith(`${tool}(`));
   const editing =
     preset === 'read-only' && !isAllowed('Edit') ? editingTools.filter(tool => !isAllowed(tool)) : [];
-  return [...editing, ...deny];
+  return [...unusableTools, ...editing, ...deny];
 }
 
 export interface ClaudeState {

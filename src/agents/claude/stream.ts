@@ -15,7 +15,7 @@ import {
 } from '../driver/protocol.ts';
 import type { AgentEvent } from '../session.ts';
 import type { ClaudeState } from './claude.ts';
-import { takeResultUsage } from './usage.ts';
+import { countMessage, takeResultUsage } from './usage.ts';
 
 interface StreamMessage {
   readonly message: JsonObject;
@@ -29,8 +29,11 @@ export function claudeEvents(state: ClaudeState, taken: StreamMessage): Step<Cla
   switch (message['type']) {
     case 'system':
       return systemStep(state, taken);
-    case 'assistant':
-      return emit(...assistantEvents(message, line));
+    case 'assistant': {
+      const counted = countMessage(state, message);
+      const events = assistantEvents(message, line).map(event);
+      return { state: counted.state, signals: [...counted.signals, ...events] };
+    }
     case 'user':
       return {
         // Claude Code tells the model about finished tasks together with the next tool results.
@@ -169,7 +172,9 @@ export function claudeResult(
   { request, now }: ProtocolContext,
 ): Step<ClaudeState> {
   const { state, signal } = takeResultUsage(before, message, request);
-  const reached = verdictOf(state, message, now());
+  const isOverBudget =
+    textAt(message, 'subtype') === 'error_max_budget_usd' && request.budget?.costUsd !== undefined;
+  const reached = isOverBudget ? failed(overBudget) : verdictOf(state, message, now());
   const silenceMs = state.hasTasks
     ? backgroundSilenceMs
     : state.isNotified
@@ -204,6 +209,12 @@ function verdictOf(state: ClaudeState, message: JsonObject, now: number): AgentV
     now,
   });
 }
+
+const overBudget: ErrorData = {
+  code: 'BUDGET_EXCEEDED',
+  message: 'the budget is exhausted: the agent spent all that was left',
+  hint: 'raise `budget`, or make the step smaller; its work so far is kept in the workspace',
+};
 
 const hints: Readonly<Record<string, string | undefined>> = {
   max_turns: 'allow more turns, or make the step smaller',

@@ -175,7 +175,8 @@ export class HostReporter {
 
   constructor(request: SessionRequest, host: SessionHost) {
     this.#host = host;
-    this.#price = request.agent.price;
+    // Claude Code reports its cost with the result, so tokens that precede it must not be priced as well.
+    this.#price = request.agent.kind === 'claude' ? undefined : request.agent.price;
   }
 
   /** Reports an event. Events after `done` are dropped. */

@@ -149,7 +149,7 @@ export class LiveSession {
     const log = openLog(logFile({ stateDir, runId }, unit));
     this.#log = new SessionLog(log, () => environment.clock.endOfTurn());
     this.#session = environment.openSession(
-      request,
+      { ...request, budget: start.left },
       this.#host(logFile({ stateDir, runId }, unit, `${number}.session`)),
     );
   }

@@ -107,7 +107,9 @@ async function converse(lane: SessionLane, plan: SessionPlan, key: string): Prom
     throw thrown;
   }
   const account = await effects.closeSession({ key, folder });
-  if (isBlind(left, account.usage)) effects.noticeBlind(runId, agent.name);
+  // Some agents report their cost at the end of a turn, which a cancelled one never reached.
+  if (turn.result.kind !== 'cancelled' && isBlind(left, account.usage))
+    effects.noticeBlind(runId, agent.name);
   const end = await endOf(lane, plan, turn);
   await endSession(lane, account, outcomeOf(end, turn));
   return { ...account, ...end };
