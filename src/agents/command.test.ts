@@ -101,6 +101,16 @@ describe('a program that prints events', () => {
     ]);
   });
 
+  test('answers with its output if the result is in the format of another program', async () => {
+    const { result } = await run(
+      lines(
+        { type: 'message', role: 'assistant', content: 'Hello.' },
+        { type: 'result', status: 'success', stats: { total_tokens: 3 } },
+      ),
+    );
+    expect(result).toMatchObject({ kind: 'ok', text: expect.stringContaining('Hello.') });
+  });
+
   test('fails if its result is an error, even with exit code 0', async () => {
     const { result } = await run(lines(text, { type: 'result', error: 'I cannot.' }));
     expect(result).toMatchObject({ kind: 'failed', error: { code: 'AGENT_FAILED', message: 'I cannot.' } });

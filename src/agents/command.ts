@@ -73,6 +73,8 @@ type ResultLine =
   | { readonly kind: 'failed'; readonly message: string }
   | { readonly kind: 'limit'; readonly message: string; readonly resetsAt?: string | undefined };
 
+const ownKeys: ReadonlySet<string> = new Set(['text', 'result', 'output']);
+
 /** Parses a result with `text`, `output` (data), `error` (text or `{message}`) or `limit` (`{resetsAt, reason}`). */
 function resultOf(message: JsonObject): ResultLine | undefined {
   if (message['type'] !== 'result') return undefined;
@@ -85,6 +87,9 @@ function resultOf(message: JsonObject): ResultLine | undefined {
   const text = textAt(message, 'text') ?? textAt(message, 'result') ?? '';
   if (error !== undefined || message['is_error'] === true) return { kind: 'failed', message: error ?? text };
   const structured = at(message, 'output');
+  // A result in the format of another program has other keys, and its text is in earlier lines.
+  const keys = Object.keys(message).filter(key => key !== 'type');
+  if (keys.length > 0 && !keys.some(key => ownKeys.has(key))) return undefined;
   return { kind: 'ok', text, ...(structured === undefined ? {} : { structured }) };
 }
 

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { isSameProcess, processStart } from '../process/table.ts';
 import type { AgentKind } from './agent.ts';
 import type { AgentEvent } from './session.ts';
@@ -104,6 +104,33 @@ describe.each(talkers)('a %s agent whose program', kind => {
     expect(pid).toBeGreaterThan(1);
     expect(isSameProcess({ pid, processStart: processStart(pid) ?? '' })).toBe(false);
   });
+});
+
+test('an agent is not stalled while its tool runs silently', async () => {
+  const source = `
+    const print = line => console.log(JSON.stringify(line));
+    process.on('SIGUSR2', () => {
+      print({ type: 'tool-end', id: 't' });
+      print({ type: 'result', text: 'The tests passed.' });
+      process.exit(0);
+    });
+    print({ type: 'tool-start', id: 't', name: 'Bash' });
+    ${forever}`;
+  const stallTimeoutMs = 300_000;
+  const pids: number[] = [];
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  onTestFinished(() => void vi.useRealTimers());
+  const { session, waitFor } = lab.open(
+    { agent: { ...agentThat('command', source), stallTimeoutMs } },
+    { onProcess: ({ pid }) => void pids.push(pid) },
+  );
+  const turn = session.next();
+  await waitFor('tool-start');
+  vi.advanceTimersByTime(3 * stallTimeoutMs);
+  for (const pid of pids) process.kill(pid, 'SIGUSR2');
+  expect(resultOf(await turn)).toMatchObject({ kind: 'ok', text: 'The tests passed.' });
+  vi.useRealTimers();
+  await session.close();
 });
 
 describe('a child process of a cancelled agent', () => {

@@ -94,6 +94,7 @@ export const errorCatalogue = {
   AGENT_UNKNOWN: 'No agent with that name is defined.',
   AGENT_NOT_FOUND: 'The program of the agent is not installed or not on PATH.',
   AGENT_LOGIN: 'The agent is not logged in, or its key was rejected.',
+  AGENT_UNAVAILABLE: "The server of the agent's model failed or could not be reached.",
   AGENT_FAILED: 'The agent reported that it could not do the work.',
   AGENT_PROTOCOL: 'The agent exited without a result, or its output broke its protocol.',
   AGENT_STALLED: 'The agent printed nothing for longer than its `stall_timeout`.',

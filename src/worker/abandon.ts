@@ -42,7 +42,8 @@ export async function abandonTask({
   const { task, token, workspace, parked } = unfinished;
   if (task !== undefined && (parked === undefined || token !== undefined)) {
     const isStopped = result.status === 'cancelled' && (await effects.isStopped(interrupt));
-    const state = isStopped || wasStopped || affectsEveryTask.has(error.code) ? 'released' : 'failed';
+    const isBlameless = affectsEveryTask.has(error.code) || error.code === 'AGENT_UNAVAILABLE';
+    const state = isStopped || wasStopped || isBlameless ? 'released' : 'failed';
     if (workspace?.isUnsaved) await save(effects, workspace);
     const commit = workspace && (await ownCommit(effects, workspace));
     const branch = commit === undefined ? undefined : await effects.park({ task, commit });

@@ -1,4 +1,4 @@
-import { RepriseError, toTimestamp } from '../core/index.ts';
+import { formatDuration, RepriseError, toTimestamp } from '../core/index.ts';
 import type { LaneRef } from '../effects/index.ts';
 import {
   type Engine,
@@ -55,6 +55,8 @@ export interface WorkerDependencies {
 }
 
 const beatMs = 5_000;
+const firstOutageMs = 2_000;
+const longestOutageMs = 5 * 60_000;
 
 /** A loop that dispatches a task, runs it to its end and starts over; it sleeps while no task is ready. */
 export class Worker {
@@ -64,6 +66,8 @@ export class Worker {
   #sleeps = 0;
   /** Id of a run that the worker has asked to resume and does not own yet. */
   #takingOver: string | undefined;
+  /** Number of tasks in a row that an outage of the model's server ended. */
+  #outages = 0;
   /** Task problems that were reported last, as JSON. */
   #complained = '[]';
   #hasImpossibleTask = false;
@@ -147,6 +151,10 @@ export class Worker {
       const tried: IterationResult =
         !found || isAnythingReady(found) ? await this.#iterate() : { kind: 'nothing', seen: found.seen };
       if (tried.kind === 'progressed') continue;
+      if (tried.kind === 'outage') {
+        if ((await this.#waitForServer()) === 'stop') return 'stopped';
+        continue;
+      }
       // Another worker may have claimed the task first, or the dispatcher may have chosen to wait or failed.
       const latest = !found || isAnythingReady(found) ? await this.#look() : found;
       if (tried.kind === 'nothing' && isAnythingReady(latest) && rules.dispatch === 'built-in') continue;
@@ -256,6 +264,8 @@ export class Worker {
       state: 'dispatching',
       costUsd: this.#budget.costUsd,
     });
+    const isOutage = result.status === 'failed' && result.error.code === 'AGENT_UNAVAILABLE';
+    this.#outages = isOutage ? this.#outages + 1 : 0;
     if (result.status === 'completed') {
       const { task } = result.output as unknown as { readonly task: Dispatch };
       if (task.task === null) return { kind: 'nothing', seen: task.seen };
@@ -264,7 +274,9 @@ export class Worker {
     }
     // The previous owner was asked to stop: the task has not failed and can be picked again.
     const wasStopped = isTakenOver && result.status === 'cancelled' && unfinished.wasStopped === true;
-    if (!wasStopped) this.#tasks.push({ task: unfinished.task, runId, error: errorOf(result) });
+    // A task that is given back has not failed either, unless the worker ends with it.
+    const isGivenBack = wasStopped || (isOutage && !this.#dependencies.options.once);
+    if (!isGivenBack) this.#tasks.push({ task: unfinished.task, runId, error: errorOf(result) });
     await abandonTask({
       effects,
       incarnation: this.#incarnation,
@@ -274,6 +286,7 @@ export class Worker {
       wasStopped,
       report: news => this.#report(news),
     });
+    if (isOutage) return { kind: 'outage' };
     return result.status === 'failed' && unfinished.task === undefined
       ? { kind: 'not-dispatched' }
       : { kind: 'progressed' };
@@ -288,13 +301,31 @@ export class Worker {
     }
   }
 
+  /** Waits after an outage of the model's server, twice as long each time. */
+  async #waitForServer(): Promise<'time' | 'stop'> {
+    const { effects } = this.#dependencies;
+    const ms = Math.min(longestOutageMs, firstOutageMs * 2 ** Math.max(0, this.#outages - 1));
+    const why = `the model's server cannot be reached; trying again in ${formatDuration(ms)}`;
+    this.#report({ kind: 'sleeps', why });
+    await this.show({ state: 'sleeping', note: why });
+    const until = (await effects.now()) + ms;
+    return this.#sleepUntil(async () => {
+      await effects.sleepUntil(until);
+      return 'time';
+    });
+  }
+
   /** Sleeps until the state differs from `seen` or the worker is asked to stop. */
-  async #sleep(seen: WakeSnapshot): Promise<WakeReason | 'stop'> {
+  #sleep(seen: WakeSnapshot): Promise<WakeReason | 'stop'> {
+    return this.#sleepUntil(() => this.#change(seen));
+  }
+
+  async #sleepUntil<Reason extends string>(wake: () => Promise<Reason>): Promise<Reason | 'stop'> {
     const { environment, effects, options } = this.#dependencies;
     const { world } = environment;
-    const mail = world.mailbox<WakeReason | 'stop'>(`worker:${this.#incarnation}:${this.#sleeps++}`);
+    const mail = world.mailbox<Reason | 'stop'>(`worker:${this.#incarnation}:${this.#sleeps++}`);
     const lanes: LaneRef[] = [
-      world.fork(() => ignoreCancellation(async () => mail.send(await this.#change(seen)))),
+      world.fork(() => ignoreCancellation(async () => mail.send(await wake()))),
       world.fork(() =>
         ignoreCancellation(async () => {
           await effects.interrupted(options.interrupt);
@@ -330,7 +361,9 @@ type IterationResult =
   /** No task was dispatched. `seen`: the state that dispatch read. */
   | { readonly kind: 'nothing'; readonly seen: WakeSnapshot }
   /** The dispatcher failed. */
-  | { readonly kind: 'not-dispatched' };
+  | { readonly kind: 'not-dispatched' }
+  /** The server of the model failed or could not be reached. */
+  | { readonly kind: 'outage' };
 
 const isLost = (thrown: unknown): boolean =>
   thrown instanceof RepriseError && (thrown.code === 'RUN_OWNED' || thrown.code === 'FENCED');

@@ -101,7 +101,7 @@ describe.skipIf(!installedAgents()).each(players)('$name', player => {
     const { result } = await run({ prompt: 'Be [[broken]].' });
     expect(result).toMatchObject({
       kind: 'failed',
-      error: { code: 'AGENT_FAILED', hint: expect.stringContaining('add `retry`') },
+      error: { code: 'AGENT_UNAVAILABLE', hint: expect.stringContaining('add `retry`') },
     });
   });
 

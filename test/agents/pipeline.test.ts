@@ -66,7 +66,7 @@ describe.skipIf(!installedAgents())('a run with an agent of each kind', () => {
     }
   });
 
-  test('fails with OUTPUT_INVALID if the output never matches, and with AGENT_FAILED if the server fails', async () => {
+  test('fails with OUTPUT_INVALID if the output never matches, and with AGENT_UNAVAILABLE if the server fails', async () => {
     const wrong = { actions: [{ answer: { files: 'none' } }] };
     const project = await agentProject({
       script: {
@@ -85,7 +85,7 @@ describe.skipIf(!installedAgents())('a run with an agent of each kind', () => {
     for (const agent of everyAgent) {
       expect(ends[agent]).toMatchObject({ error: { code: 'OUTPUT_INVALID' } });
       expect(ends[`${agent}-500`]).toMatchObject({
-        error: { code: 'AGENT_FAILED', hint: expect.stringContaining('add `retry`') },
+        error: { code: 'AGENT_UNAVAILABLE', hint: expect.stringContaining('add `retry`') },
       });
     }
     expect(project.processes()).toEqual([]);

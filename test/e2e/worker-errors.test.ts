@@ -350,3 +350,15 @@ describe('the exit code of a worker', () => {
     expect(ended.code, ended.stderr).toBe(code);
   });
 });
+
+it("a worker gives its task back while the model's server is down, and lands it afterwards", async () => {
+  const agent = `
+    echo asked >> $MARKS
+    if [ $(wc -l < $MARKS) -lt 3 ]; then echo '{"type":"result","error":"API Error: 529 Overloaded"}'; exit; fi
+    ${working}`;
+  const project = workerProject({ agents: { implement: agent }, tasks: { first: '# Goes well\n' } });
+  const { code, stderr } = await project.worker(['--until-idle']).ended;
+  expect(stderr).toContain("the model's server cannot be reached; trying again in 2.0s");
+  expect(stderr).toContain('trying again in 4.0s');
+  expect([code, project.landed(), project.marks()]).toEqual([0, ['first'], ['asked', 'asked', 'asked']]);
+});

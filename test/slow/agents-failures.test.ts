@@ -115,7 +115,7 @@ describe('an agent that', () => {
   });
 
   it.each([
-    ['[[error]]', '', 'AGENT_FAILED', /add `retry`/],
+    ['[[error]]', '', 'AGENT_UNAVAILABLE', /add `retry`/],
     ['[[hang]]', '', 'TIMEOUT', /`timeout` of the agent `c`/],
     ['[[text]]', 'output: { type: object }', 'OUTPUT_INVALID', /in the prompt/],
   ])('speaks the protocol of Claude Code fails its step: %s', async (prompt, more, code, hint) => {

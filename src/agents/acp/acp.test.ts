@@ -115,7 +115,7 @@ describe('the protocol', () => {
     const error = update({ sessionUpdate: 'session_info_update', _meta: status });
     expect(verdictOf(text('status 500'), error, { id: 3, result: { stopReason: 'end_turn' } })).toMatchObject(
       {
-        verdict: { kind: 'failed', error: { code: 'AGENT_FAILED', message: 'status 500' } },
+        verdict: { kind: 'failed', error: { code: 'AGENT_UNAVAILABLE', message: 'status 500' } },
       },
     );
   });

@@ -17,8 +17,8 @@ function play(name: string, context: Partial<ProtocolContext> = {}) {
 
 describe('copilot', () => {
   test.each([
-    ['the server fails', 'acp-copilot-server-error', 'AGENT_FAILED', '500 Internal server error'],
-    ['the connection is cut', 'acp-copilot-connection', 'AGENT_FAILED', 'error sending request'],
+    ['the server fails', 'acp-copilot-server-error', 'AGENT_UNAVAILABLE', '500 Internal server error'],
+    ['the connection is cut', 'acp-copilot-connection', 'AGENT_UNAVAILABLE', 'error sending request'],
     ['its key is rejected', 'acp-copilot-login', 'AGENT_LOGIN', 'HTTP 401'],
   ])('fails if %s, although it reports an ordinary end', (_, name, code, message) => {
     const error = { code, message: expect.stringContaining(message) };

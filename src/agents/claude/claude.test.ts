@@ -107,7 +107,7 @@ describe('the result line', () => {
     [
       'is an error although its subtype is success',
       { ...last, is_error: true, api_error_status: 500 },
-      { kind: 'failed', error: { code: 'AGENT_FAILED', hint: expect.stringContaining('retry') } },
+      { kind: 'failed', error: { code: 'AGENT_UNAVAILABLE', hint: expect.stringContaining('retry') } },
     ],
     [
       'reports a rejected API key',

@@ -88,7 +88,7 @@ describe('the event stream', () => {
   });
 
   test.each([
-    ['stream disconnected', { kind: 'failed', error: { code: 'AGENT_FAILED' } }],
+    ['stream disconnected', { kind: 'failed', error: { code: 'AGENT_UNAVAILABLE' } }],
     [
       "You've hit your usage limit. Try again in 2 hours 5 minutes.",
       { kind: 'limit', resetsAt: '2026-01-01T02:05:00.000Z' },

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
 import { reportedFailure } from './failures.ts';
 
-const hintOf = (message: string, status?: number): string | undefined => {
+const errorOf = (message: string, status?: number) => {
   const verdict = reportedFailure({ kind: 'codex', message, status, now: 0 });
-  return verdict.kind === 'failed' ? verdict.error.hint : undefined;
+  return verdict.kind === 'failed' ? verdict.error : undefined;
 };
 
 test.each([
@@ -12,13 +12,22 @@ test.each([
   ['unexpected status 503 Service Unavailable', undefined],
   ['stream disconnected before completion', undefined],
   ['Something broke', 500],
-])('%s: the hint suggests a retry', (message, status) => {
-  expect(hintOf(message, status)).toContain('add `retry`');
+  ['Connection dropped (ECONNRESET)', undefined],
+  ['Connection refused', undefined],
+  ['Connection error.', undefined],
+  ['TypeError: fetch failed', undefined],
+])('%s: an outage, whose hint suggests a retry', (message, status) => {
+  expect(errorOf(message, status)).toMatchObject({
+    code: 'AGENT_UNAVAILABLE',
+    hint: expect.stringContaining('add `retry`'),
+  });
 });
 
 test.each([
   ['It found 500 files', undefined],
   ['the server is overloaded', 400],
-])('%s: the hint does not suggest a retry', (message, status) => {
-  expect(hintOf(message, status)).not.toContain('add `retry`');
+])('%s: a failure, whose hint does not suggest a retry', (message, status) => {
+  const error = errorOf(message, status);
+  expect(error?.code).toBe('AGENT_FAILED');
+  expect(error?.hint).not.toContain('add `retry`');
 });

@@ -44,7 +44,7 @@ interface ReportedFailure {
   readonly now: number;
 }
 
-/** Classifies a reported failure as a limit, a login problem or a plain failure. */
+/** Classifies a reported failure as a limit, a login problem, an outage of the model's server or a plain failure. */
 export function reportedFailure(failure: ReportedFailure): AgentVerdict {
   const { kind, status, now } = failure;
   const message = shortened(failure.message.trim() || 'the agent failed without giving a reason');
@@ -54,7 +54,13 @@ export function reportedFailure(failure: ReportedFailure): AgentVerdict {
   }
   if (status === 401 || status === 403 || (status === undefined && isLoginText(message)))
     return failed({ code: 'AGENT_LOGIN', message, hint: loginHints[kind] });
-  return failed({ code: 'AGENT_FAILED', message, hint: failure.hint ?? hintFor(status, message) });
+  if (status === undefined ? isServerFailureText(message) : status >= 500)
+    return failed({
+      code: 'AGENT_UNAVAILABLE',
+      message,
+      hint: 'add `retry` to the step, or run it again later',
+    });
+  return failed({ code: 'AGENT_FAILED', message, hint: failure.hint ?? hintFor(message) });
 }
 
 const isLoginText = (text: string): boolean =>
@@ -65,15 +71,18 @@ const isLoginText = (text: string): boolean =>
 const isServerFailureText = (text: string): boolean =>
   /\b(API Error:|status:?) 5\d\d\b|high demand|overloaded|internal server error|stream disconnected/i.test(
     text,
+  ) || isConnectionFailureText(text);
+
+const isConnectionFailureText = (text: string): boolean =>
+  /\b(ECONN(RESET|REFUSED|ABORTED)|ETIMEDOUT|ENOTFOUND|ENETUNREACH|EHOSTUNREACH|EAI_AGAIN)\b|connection (error|refused|reset|dropped|closed|timed out)|error sending request|socket hang up|fetch failed|network error/i.test(
+    text,
   );
 
 /** Whether Codex lost the race to create its databases, which happens when several processes start it the first time. */
 export const isStartRace = ({ message }: ErrorData): boolean =>
   /failed to initialize (sqlite )?state runtime/i.test(message);
 
-function hintFor(status: number | undefined, message: string): string {
-  if (status === undefined ? isServerFailureText(message) : status >= 500)
-    return "the model's server failed: add `retry` to the step";
+function hintFor(message: string): string {
   if (/too long|context (window|length)|maximum context/i.test(message))
     return 'make the prompt shorter, or split the step';
   return 'read the output of the agent, then change the prompt or the agent';

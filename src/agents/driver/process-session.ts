@@ -5,6 +5,7 @@ import { toErrorData } from '../../core/index.ts';
 import { type RunningProcess, startProcess } from '../../process/index.ts';
 import { applyPolicy } from '../permissions/permissions.ts';
 import type {
+  AgentEvent,
   HostAnswer,
   HostQuestion,
   Session,
@@ -43,6 +44,9 @@ class ProcessSession<State> implements Session {
   #state: State;
   #folder: string | undefined;
   #running: RunningProcess | undefined;
+  readonly #runningTools = new Set<string>();
+  /** Whether the agent waits for its background tasks. */
+  #isHeld = false;
   #hasEnded = false;
   /** Whether the verdict is known. Later output of the agent changes nothing. */
   #isSettled = false;
@@ -157,6 +161,7 @@ class ProcessSession<State> implements Session {
   #perform(signal: Signal): void {
     switch (signal.kind) {
       case 'event':
+        this.#trackTool(signal.event);
         this.#progress.report(signal.event);
         break;
       case 'send':
@@ -172,9 +177,16 @@ class ProcessSession<State> implements Session {
         this.#settle(signal.verdict);
         break;
       case 'hold':
+        this.#isHeld = true;
         this.#listener.startSilenceTimer(signal.silenceMs, () => this.#settle(signal.verdict));
         break;
     }
+  }
+
+  #trackTool(event: AgentEvent): void {
+    if (event.type === 'tool-start') this.#runningTools.add(event.id);
+    if (event.type === 'tool-end') this.#runningTools.delete(event.id);
+    if (event.type === 'text') this.#isHeld = false;
   }
 
   #ask(question: HostQuestion): void {
@@ -225,6 +237,8 @@ class ProcessSession<State> implements Session {
   }
 
   async #onStall(): Promise<void> {
+    // A tool may be silent for as long as it takes. `timeout` limits it.
+    if (this.#runningTools.size > 0 || this.#isHeld) return this.#listener.startStallTimer();
     const seconds = (this.#request.agent.stallTimeoutMs ?? 0) / 1000;
     await this.#fail(
       failed({
