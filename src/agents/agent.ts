@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { parseDuration, parseRule } from '../core/index.ts';
+import { appServerArguments, unsupportedArgument } from './codex/arguments.ts';
 import { type Script, scriptSchema } from './scripted/script.ts';
 
 const agentKinds = ['claude', 'codex', 'acp', 'command', 'scripted'] as const;
@@ -170,7 +171,14 @@ export function agentProblems(agent: WrittenAgent): readonly KeyProblem[] {
     if (agent[key] === undefined || kinds.includes(kind)) return [];
     return [{ key, message: `\`${key}\` has no effect for \`kind: ${kind}\``, hint }];
   });
-  return [...misplaced, ...missing(agent), ...takenNames(agent)];
+  return [...misplaced, ...missing(agent), ...takenNames(agent), ...unsupported(agent)];
+}
+
+/** Returns the argument of a Codex agent that its app server cannot take, if there are rules that need it. */
+function unsupported({ kind, args = [], allow = [], deny = [] }: WrittenAgent): readonly KeyProblem[] {
+  if (kind !== 'codex' || allow.length + deny.length === 0) return [];
+  const translated = appServerArguments(args);
+  return translated.ok ? [] : [{ key: 'args', ...unsupportedArgument(translated.unsupported) }];
 }
 
 /** Keys that `<next>` reserves beside the inputs of the agent that it names. */

@@ -109,6 +109,13 @@ inputs:
     `);
   });
 
+  test('of kind codex report an argument that rules make impossible', () => {
+    const args = ['--profile', 'fast'];
+    expect(
+      problemsOf({ a: { kind: 'codex', args }, b: { kind: 'codex', args, allow: ['Bash(npm test)'] } }),
+    ).toEqual([expect.stringContaining('agents.b: `--profile` cannot be used with `allow` or `deny`')]);
+  });
+
   test('are optional', () => {
     expect(parseAgents({ config: null, files: [] }).size).toBe(0);
   });

@@ -15,6 +15,50 @@ test('the command line starts the app server with the arguments of the agent', (
 });
 
 test.each([
+  [
+    ['--add-dir', '/a', '--add-dir=/b'],
+    ['-c', 'sandbox_workspace_write.writable_roots=["/a", "/b"]'],
+  ],
+  [
+    ['-m', 'gpt-5.5'],
+    ['-c', 'model="gpt-5.5"'],
+  ],
+  [
+    ['--enable', 'x'],
+    ['--enable', 'x'],
+  ],
+])('the arguments %j of `codex exec` are translated for the app server', (args, expected) => {
+  const { argv } = appServerLaunch(requestOf({ agent: agentOf({ kind: 'codex', args }) }));
+  expect(argv).toEqual(['codex', 'app-server', ...expected]);
+});
+
+test('an argument that the app server does not have is refused with the reason', () => {
+  const agent = agentOf({ kind: 'codex', args: ['--profile', 'fast'] });
+  expect(() => appServerLaunch(requestOf({ agent }))).toThrow(
+    expect.objectContaining({
+      code: 'CONFIG_INVALID',
+      message: expect.stringContaining('`--profile` cannot be used with `allow` or `deny`'),
+    }),
+  );
+});
+
+test('usage before a crash, which was never reported, is counted when the thread is resumed', () => {
+  const usage = { inputTokens: 1000, outputTokens: 100, cachedTokens: 0, costUsd: null };
+  const request = requestOf({ resume: { sessionId: 'old', usage } });
+  const update = (turnId: string, inputTokens: number) => ({
+    method: 'thread/tokenUsage/updated',
+    params: { turnId, tokenUsage: { total: { inputTokens, outputTokens: 100 }, last: { inputTokens: 50 } } },
+  });
+  const lines = [
+    update('old-turn', 1113),
+    { id: 3, result: { turn: { id: 'new-turn' } } },
+    update('new-turn', 1163),
+  ];
+  const reported = eventsIn(signalsOf(appServerProtocol, lines, { request }));
+  expect(reported.map(event => (event.type === 'usage' ? event.inputTokens : undefined))).toEqual([113, 50]);
+});
+
+test.each([
   ['to leave the sandbox', { allow: ['Bash(npm test)'] }, 'on-request'],
   ['about untrusted commands if there are `deny` rules', { deny: ['Bash(rm *)'] }, 'untrusted'],
   ['about untrusted commands if there is a host to ask', { otherwise: 'ask' }, 'untrusted'],
@@ -142,6 +186,12 @@ const server = `
       print({ method: 'turn/completed', params: { turn: { id: 'u1', status: 'completed' } } });
     }
   });`;
+
+test('a session with a budget uses the app server, which reports usage during a turn', async () => {
+  const agent = agentOf({ kind: 'codex', command: lab.program(server) });
+  const { result } = await lab.run({ agent, budget: { tokens: 1000 } });
+  expect(result).toMatchObject({ kind: 'ok', sessionId: 't1' });
+});
 
 describe('a session', () => {
   const agent = () => agentOf({ kind: 'codex', command: lab.program(server) });

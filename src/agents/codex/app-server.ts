@@ -1,4 +1,4 @@
-import { isJsonObject, type Json } from '../../core/index.ts';
+import { isJsonObject, type Json, RepriseError } from '../../core/index.ts';
 import { failed, protocolError, reportedFailure, resetFromEpoch } from '../driver/failures.ts';
 import { processSessions } from '../driver/process-session.ts';
 import { commandOf } from '../driver/program.ts';
@@ -24,7 +24,8 @@ import {
 } from '../driver/protocol.ts';
 import { continuePrompt, wholePrompt } from '../driver/result.ts';
 import { decisionOf, type PermissionDecision, permissionSignals } from '../permissions/permissions.ts';
-import { type SessionRequest, type Usage, usageSince } from '../session.ts';
+import { noUsage, type SessionRequest, type Usage, usageSince } from '../session.ts';
+import { appServerArguments, unsupportedArgument } from './arguments.ts';
 import { approvalPolicyOf, codexTool, commandText, itemEvents, refuseFork, sandboxOf } from './items.ts';
 
 interface ReceivedNotification {
@@ -79,18 +80,17 @@ function takeItem(state: AppServerState, { message, line }: ReceivedNotification
 
 /**
  * Reports the usage since the previous update. An update holds the total of the thread and the usage of the last
- * request. The first total may include earlier turns of a resumed thread, so only its last request counts.
+ * request. The total of a resumed thread includes earlier turns, also those whose end a crash hid from Reprise. If their
+ * usage is unknown, only the last request counts.
  */
 function takeUsage(state: AppServerState, params: Json): Step<AppServerState> {
   const total = usageOf(at(params, 'tokenUsage', 'total'));
   const turnId = textAt(params, 'turnId');
-  if (turnId !== undefined && turnId !== state.turnId)
-    return { state: { ...state, used: total }, signals: [] };
-  const before = state.used ?? usageSince(usageOf(at(params, 'tokenUsage', 'last')), total);
-  return {
-    state: { ...state, used: total },
-    signals: [event({ type: 'usage', ...usageSince(before, total) })],
-  };
+  const isOldTurn = turnId !== undefined && turnId !== state.turnId;
+  const last = isOldTurn ? noUsage : usageOf(at(params, 'tokenUsage', 'last'));
+  const usage = usageSince(state.used ?? usageSince(last, total), total);
+  const isNothing = isOldTurn && usage.inputTokens === 0 && usage.outputTokens === 0;
+  return { state: { ...state, used: total }, signals: isNothing ? [] : [event({ type: 'usage', ...usage })] };
 }
 
 const usageOf = (counts: Json | undefined): Usage => ({
@@ -144,7 +144,12 @@ function statusOf(info: Json | undefined): number | undefined {
 /** Launches `codex app-server`, which asks before it runs untrusted commands or leaves its sandbox. */
 export function appServerLaunch(request: SessionRequest): Launch {
   refuseFork(request);
-  return { argv: [...commandOf(request.agent), 'app-server', ...request.agent.args], stdin: 'open' };
+  const translated = appServerArguments(request.agent.args);
+  if (!translated.ok) {
+    const { message, hint } = unsupportedArgument(translated.unsupported);
+    throw new RepriseError('CONFIG_INVALID', `agent \`${request.agent.name}\`: ${message}`, { hint });
+  }
+  return { argv: [...commandOf(request.agent), 'app-server', ...translated.args], stdin: 'open' };
 }
 
 interface AppServerState {
@@ -180,7 +185,7 @@ export function appServerProtocol(context: ProtocolContext): Protocol<AppServerS
   const { request } = context;
   return {
     open: () => ({
-      state: initial,
+      state: { ...initial, used: request.resume?.usage },
       signals: [
         send({
           id: ids.initialize,

@@ -19,6 +19,7 @@ import {
 import { wholePrompt } from '../driver/result.ts';
 import { noUsage, type SessionFactory, type SessionRequest, type Usage, usageSince } from '../session.ts';
 import { codexAppServerSessions } from './app-server.ts';
+import { appServerArguments } from './arguments.ts';
 import { asksForApproval, itemEvents, refuseFork, sandboxOf } from './items.ts';
 
 /** Maximum length of an argument, below the limit of Linux. */
@@ -143,6 +144,16 @@ const codexAdapter: Adapter<CodexState> = {
 
 const execSessions = processSessions(codexAdapter);
 
-/** Opens sessions with Codex: `exec` in a sandbox, or the app server if there are rules or a host to ask. */
+/**
+ * Whether the app server should enforce a budget, because `codex exec` reports its usage only at the end. Codex itself
+ * reports no cost.
+ */
+const hasBudget = ({ budget, agent }: SessionRequest): boolean =>
+  (budget?.tokens !== undefined || (budget?.costUsd !== undefined && agent.price !== undefined)) &&
+  appServerArguments(agent.args).ok;
+
+/** Opens sessions with Codex: `exec` in a sandbox, or the app server if there are rules, a host to ask or a budget. */
 export const codexSessions: SessionFactory = (request, host) =>
-  asksForApproval(request) ? codexAppServerSessions(request, host) : execSessions(request, host);
+  asksForApproval(request) || hasBudget(request)
+    ? codexAppServerSessions(request, host)
+    : execSessions(request, host);
