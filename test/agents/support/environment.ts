@@ -90,3 +90,59 @@ export const acpEnvironment = (surroundings: Surroundings): Environment => ({
   ...commonEnvironment(surroundings, [surroundings.agents.acp]),
   CLAUDE_CODE_EXECUTABLE: surroundings.agents.claude,
 });
+
+/** The ACP server around Codex. */
+export const codexAcpEnvironment = (surroundings: Surroundings): Environment => ({
+  ...codexEnvironment(surroundings),
+  ...commonEnvironment(surroundings, [surroundings.agents.codexAcp]),
+});
+
+export function geminiEnvironment(surroundings: Surroundings): Environment {
+  writeSettings(surroundings, '.gemini/settings.json', {
+    security: { auth: { selectedType: 'gemini-api-key' } },
+    privacy: { usageStatisticsEnabled: false },
+  });
+  return {
+    ...commonEnvironment(surroundings, [surroundings.agents.gemini]),
+    GEMINI_API_KEY: key,
+    GOOGLE_GEMINI_BASE_URL: surroundings.model.url,
+    GEMINI_CLI_TRUST_WORKSPACE: 'true',
+    GEMINI_MODEL: 'gemini-2.5-pro',
+  };
+}
+
+export function opencodeEnvironment(surroundings: Surroundings): Environment {
+  const options = { baseURL: `${surroundings.model.url}/v1`, apiKey: key };
+  const models = { fake: { name: 'fake', tool_call: true, limit: { context: 200_000, output: 8000 } } };
+  const provider = { fake: { npm: '@ai-sdk/openai-compatible', name: 'fake', options, models } };
+  const settings = { model: 'fake/fake', small_model: 'fake/fake', provider };
+  writeSettings(surroundings, '.config/opencode/opencode.json', settings);
+  return {
+    ...commonEnvironment(surroundings, [surroundings.agents.opencode]),
+    XDG_CONFIG_HOME: join(surroundings.home, '.config'),
+    XDG_DATA_HOME: join(surroundings.home, '.data'),
+    OPENCODE_DISABLE_AUTOUPDATE: '1',
+    OPENCODE_DISABLE_MODELS_FETCH: '1',
+  };
+}
+
+export const qwenEnvironment = (surroundings: Surroundings): Environment => ({
+  ...commonEnvironment(surroundings, [surroundings.agents.qwen]),
+  OPENAI_API_KEY: key,
+  OPENAI_BASE_URL: `${surroundings.model.url}/v1`,
+  OPENAI_MODEL: 'fake',
+});
+
+export const copilotEnvironment = (surroundings: Surroundings): Environment => ({
+  ...commonEnvironment(surroundings, [surroundings.agents.copilot]),
+  COPILOT_OFFLINE: 'true',
+  COPILOT_PROVIDER_BASE_URL: `${surroundings.model.url}/v1`,
+  COPILOT_PROVIDER_API_KEY: key,
+  COPILOT_MODEL: 'fake',
+});
+
+function writeSettings({ home }: Surroundings, name: string, settings: object): void {
+  const file = join(home, name);
+  mkdirSync(dirname(file), { recursive: true });
+  writeFileSync(file, JSON.stringify(settings));
+}

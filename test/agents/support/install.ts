@@ -1,32 +1,26 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import { agentPackages } from './versions.ts';
 
-/** Agents used by the tests. Their output changes between releases, so versions are pinned. */
-const packages = {
-  claude: { name: '@anthropic-ai/claude-code', version: '2.1.325', program: 'claude' },
-  codex: { name: '@openai/codex', version: '0.166.0', program: 'codex' },
-  acp: { name: '@agentclientprotocol/claude-agent-acp', version: '0.99.1', program: 'claude-agent-acp' },
-} as const;
-
-type AgentPackage = keyof typeof packages;
+type AgentPackage = keyof typeof agentPackages;
 
 /** Paths of the installed programs. */
 export type InstalledAgents = Readonly<Record<AgentPackage, string>>;
 
 const cache = resolve('node_modules/.cache/reprise-agents');
-const all = Object.keys(packages) as AgentPackage[];
+const all = Object.keys(agentPackages) as AgentPackage[];
 
 const folderOf = (agent: AgentPackage): string =>
-  join(cache, `${agent}-${packages[agent].version}-${process.platform}-${process.arch}`);
+  join(cache, `${agent}-${agentPackages[agent].version}-${process.platform}-${process.arch}`);
 
 const programOf = (agent: AgentPackage): string =>
-  join(folderOf(agent), 'node_modules', '.bin', packages[agent].program);
+  join(folderOf(agent), 'node_modules', '.bin', agentPackages[agent].program);
 
 /** Returns the installed agents, or `undefined` if they could not be installed. */
 export function installedAgents(): InstalledAgents | undefined {
   if (!all.every(agent => existsSync(programOf(agent)))) return undefined;
-  return { claude: programOf('claude'), codex: programOf('codex'), acp: programOf('acp') };
+  return Object.fromEntries(all.map(agent => [agent, programOf(agent)])) as unknown as InstalledAgents;
 }
 
 /** Installs missing agents. Throws with the output of npm. */
@@ -37,13 +31,14 @@ export function installAgents(): void {
 
 /** Installs into a temporary folder and renames it, so that an interrupted or parallel run leaves no partial install. */
 function install(agent: AgentPackage): void {
-  const { name, version } = packages[agent];
+  const { name, version } = agentPackages[agent];
   const folder = mkdtempSync(join(cache, 'installing-'));
   try {
     writeFileSync(join(folder, 'package.json'), '{"private":true}');
     run(folder, 'npm', ['install', ...options(agent), `${name}@${version}`]);
-    // Do the work of its `postinstall` script, which selects the program for this platform.
+    // Do the work of their `postinstall` scripts, which select the program for this platform.
     if (agent === 'claude') run(folder, process.execPath, [join('node_modules', name, 'install.cjs')]);
+    if (agent === 'opencode') run(folder, process.execPath, [join('node_modules', name, 'postinstall.mjs')]);
     if (!existsSync(programOf(agent))) renameSync(folder, folderOf(agent));
   } finally {
     rmSync(folder, { recursive: true, force: true });

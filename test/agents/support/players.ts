@@ -1,7 +1,17 @@
 import type { AgentDefinition } from '../../../src/agents/agent.ts';
 import type { PermissionPolicy } from '../../../src/agents/permissions/permissions.ts';
 import { agentOf, policyOf } from '../../../src/agents/test-support.ts';
-import { acpEnvironment, claudeEnvironment, codexEnvironment, type Surroundings } from './environment.ts';
+import {
+  acpEnvironment,
+  claudeEnvironment,
+  codexAcpEnvironment,
+  codexEnvironment,
+  copilotEnvironment,
+  geminiEnvironment,
+  opencodeEnvironment,
+  qwenEnvironment,
+  type Surroundings,
+} from './environment.ts';
 
 /** Agent of a test, with its permissions and environment. */
 export interface Player {
@@ -39,3 +49,16 @@ export const acp: Player = {
   permissions: policyOf(),
   environment: acpEnvironment,
 };
+
+const speaksAcp = (name: string, command: readonly string[], environment: Player['environment']): Player => ({
+  name,
+  agent: agentOf({ kind: 'acp', command }),
+  permissions: policyOf(),
+  environment,
+});
+
+export const codexAcp = speaksAcp('codex-acp', ['codex-acp'], codexAcpEnvironment);
+export const gemini = speaksAcp('gemini', ['gemini', '--acp'], geminiEnvironment);
+export const opencode = speaksAcp('opencode', ['opencode', 'acp'], opencodeEnvironment);
+export const qwen = speaksAcp('qwen', ['qwen', '--acp'], qwenEnvironment);
+export const copilot = speaksAcp('copilot', ['copilot', '--acp'], copilotEnvironment);

@@ -10,7 +10,9 @@ export type Action =
       /** Whether to ask for a run outside the sandbox, if the agent has one. */
       readonly unconfined?: boolean;
     }
-  | { readonly answer: JsonObject };
+  | { readonly answer: JsonObject }
+  /** A tool that only one agent has. */
+  | { readonly use: { readonly tool: string; readonly input: JsonObject } };
 
 /** One answer of the model: text and actions, or a failure. */
 export interface Reply {

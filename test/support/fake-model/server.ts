@@ -3,6 +3,8 @@ import type { AddressInfo } from 'node:net';
 import { parseObject, textAt } from '../../../src/agents/driver/protocol.ts';
 import type { JsonObject } from '../../../src/core/json.ts';
 import { messageEvents, messagesError, readMessages, wholeMessage } from './anthropic.ts';
+import { chatError, chatEvents, readChat, wholeChat } from './chat.ts';
+import { geminiError, geminiEvents, readGemini, wholeGemini } from './gemini.ts';
 import { readResponses, responseEvents, responsesError } from './responses.ts';
 import {
   type Conversation,
@@ -46,12 +48,26 @@ interface Interface {
   readonly error: (failure: Failure) => JsonObject;
   readonly events: (parts: readonly Part[], answering: Answering) => readonly ServerEvent[];
   readonly whole?: (parts: readonly Part[], answering: Answering) => JsonObject;
+  /** Last line of a stream. */
+  readonly end?: string;
 }
 
 const interfaces: Readonly<Record<string, Interface>> = {
   '/v1/messages': { read: readMessages, error: messagesError, events: messageEvents, whole: wholeMessage },
   '/v1/responses': { read: readResponses, error: responsesError, events: responseEvents },
+  '/v1/chat/completions': {
+    read: readChat,
+    error: chatError,
+    events: chatEvents,
+    whole: wholeChat,
+    end: 'data: [DONE]\n\n',
+  },
 };
+
+const gemini: Interface = { read: readGemini, error: geminiError, events: geminiEvents, whole: wholeGemini };
+
+const interfaceAt = (path: string): Interface | undefined =>
+  /:(stream)?generateContent$/i.test(path) ? gemini : interfaces[path];
 
 /** Tokens of every scripted answer, fixed so that tests know the sums. Side requests are free. */
 const usagePerAnswer = { input: 100, output: 10 } as const;
@@ -72,7 +88,7 @@ export async function startFakeModel(
   const server = createServer(async (request, response) => {
     const path = new URL(request.url ?? '/', 'http://model').pathname;
     const body = parseObject(await textOf(request));
-    const spoken = interfaces[path];
+    const spoken = interfaceAt(path);
     if (!spoken || !body)
       return replyWith(response, path.endsWith('/count_tokens') ? 200 : 404, { input_tokens: 1 });
     const conversation = spoken.read(body);
@@ -101,11 +117,12 @@ export async function startFakeModel(
       const usage = cue ? usagePerAnswer : { input: 0, output: 0 };
       const answering = { id, model, usage, hangs: reply.hangs === true };
       const parts = partsOf(reply, conversation);
-      if (body['stream'] !== true && spoken.whole) replyWith(response, 200, spoken.whole(parts, answering));
+      const isStreamed = body['stream'] === true || path.endsWith(':streamGenerateContent');
+      if (!isStreamed && spoken.whole) replyWith(response, 200, spoken.whole(parts, answering));
       else {
         beginStream(response);
         writeEvents(response, spoken.events(parts, answering));
-        if (!answering.hangs) response.end();
+        if (!answering.hangs) response.end(spoken.end);
       }
     }
   });

@@ -11,14 +11,18 @@ export interface Answering {
   readonly hangs: boolean;
 }
 
-export type ServerEvent = JsonObject & { readonly type: string };
+/** Event of a stream. Interfaces without types of events leave it out. */
+export type ServerEvent = JsonObject & { readonly type?: string };
 
 export function beginStream(response: ServerResponse): void {
   response.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-cache' });
 }
 
 export const writeEvents = (response: ServerResponse, events: readonly ServerEvent[]): void => {
-  for (const event of events) response.write(`event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`);
+  for (const event of events) {
+    const type = event.type === undefined ? '' : `event: ${event.type}\n`;
+    response.write(`${type}data: ${JSON.stringify(event)}\n\n`);
+  }
 };
 
 /** Splits a text into up to three pieces, as models stream it. */

@@ -16,17 +16,27 @@ function partOf(action: Action, conversation: Conversation): Part {
     const tool = conversation.tools.find(offered => offered.name === name);
     return tool && { kind: 'call', name, input, ...inNamespace(tool) };
   };
+  if ('use' in action) return { kind: 'call', name: action.use.tool, input: action.use.input };
   if ('answer' in action)
     return call('StructuredOutput', action.answer) ?? { kind: 'text', text: JSON.stringify(action.answer) };
   if ('run' in action) {
     return (
       call('Bash', { command: action.run, description: 'Run a command' }) ??
       call('exec_command', { cmd: action.run, ...(action.unconfined ? unconfined : {}) }) ??
+      call('run_shell_command', { command: action.run, description: 'Run', is_background: false }) ??
+      call('bash', { command: action.run, description: 'Run a command' }) ??
       cannot(action, conversation)
     );
   }
   if ('read' in action) {
-    return call('Read', { file_path: absolute(action.read, conversation) }) ?? cannot(action, conversation);
+    const path = absolute(action.read, conversation);
+    return (
+      call('Read', { file_path: path }) ??
+      call('read_file', { file_path: path, absolute_path: path }) ??
+      call('read', { filePath: path }) ??
+      call('view', { path }) ??
+      cannot(action, conversation)
+    );
   }
   if ('edit' in action) {
     const { path, from, to } = action.edit;
@@ -38,6 +48,9 @@ function partOf(action: Action, conversation: Conversation): Part {
   return (
     call('Write', { file_path: path, content }) ??
     call('apply_patch', patchThatAdds(path, content)) ??
+    call('write_file', { file_path: path, content }) ??
+    call('write', { filePath: path, content }) ??
+    call('create', { path, file_text: content }) ??
     cannot(action, conversation)
   );
 }
@@ -59,7 +72,13 @@ const patchThatAdds = (path: string, content: string): string => {
   return `*** Begin Patch\n*** Add File: ${path}\n${lines.map(line => `+${line}`).join('\n')}\n*** End Patch\n`;
 };
 
-const folderPatterns = [/Primary working directory: (\/[^\s<`'"]+)/, /<cwd>(\/[^<]+)<\/cwd>/];
+const folderPatterns = [
+  /Primary working directory: (\/[^\s<`'"]+)/,
+  /<cwd>(\/[^<]+)<\/cwd>/,
+  /Working directory: (\/[^\s<`'"]+)/i,
+  /(?:current working directory|currently working in the directory)[^/\n]{0,30}(\/[^\s<`'"]+)/i,
+  /Workspace Directories:\*{0,2}\s*-\s*(\/[^\s<`'"]+)/i,
+];
 
 /** Resolves a path against the working folder, which agents tell the model. */
 function absolute(path: string, conversation: Conversation): string {
