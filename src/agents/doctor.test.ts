@@ -1,4 +1,4 @@
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
@@ -60,4 +60,17 @@ test('locates a custom program without running it', async () => {
 
 test('finds a scripted agent usable without a program', async () => {
   expect(await inspect({ kind: 'scripted' })).toMatchObject({ installed: true, usable: true });
+});
+
+test('asks each program once, however many agents use it', async () => {
+  install('claude', `echo asked >> ${join(bin, 'asked')}; echo "version 1.0.102."`);
+  const options = { path: bin, env: { PATH: process.env['PATH'] }, versions: new Map() };
+  const agents = ['one', 'two', 'three'].map(name => agentOf({ name, kind: 'claude' }));
+  const checkups = await Promise.all(agents.map(agent => inspectAgent(agent, options)));
+  expect(checkups).toMatchObject([
+    { name: 'one', version: '1.0.102' },
+    { name: 'two', version: '1.0.102' },
+    { name: 'three', version: '1.0.102' },
+  ]);
+  expect(readFileSync(join(bin, 'asked'), 'utf8')).toBe('asked\n');
 });

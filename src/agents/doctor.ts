@@ -23,6 +23,8 @@ export interface InspectOptions {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Folder for programs with a slash in their name. Defaults to the folder for temporary files. */
   readonly cwd?: string | undefined;
+  /** Versions that were asked for already, so that agents with the same program share one answer. */
+  readonly versions?: Map<string, Promise<VersionAnswer>> | undefined;
 }
 
 const versionTimeoutMs = 15_000;
@@ -40,16 +42,20 @@ export async function inspectAgent(agent: AgentDefinition, options: InspectOptio
   }
   // A custom program might do anything with the argument `--version`.
   if (kind === 'command') return { name, kind, installed: true, program, usable: true };
-  const answer = await askForVersion(program, { env: { ...options.env, ...agent.env }, cwd });
+  const { versions = new Map<string, Promise<VersionAnswer>>() } = options;
+  const key = JSON.stringify([program, agent.env]);
+  const asked = versions.get(key) ?? askForVersion(program, { env: { ...options.env, ...agent.env }, cwd });
+  versions.set(key, asked);
+  const answer = await asked;
   const found = { name, kind, installed: true, program } as const;
   return answer.ok
     ? { ...found, usable: true, version: answer.version }
-    : { ...found, usable: false, problem: answer.problem, whatToDo: howToInstall(word) };
+    : { ...found, usable: false, problem: answer.problem, whatToDo: answer.whatToDo ?? howToInstall(word) };
 }
 
 type VersionAnswer =
   | { readonly ok: true; readonly version: string }
-  | { readonly ok: false; readonly problem: string };
+  | { readonly ok: false; readonly problem: string; readonly whatToDo?: string | undefined };
 
 async function askForVersion(
   program: string,
@@ -57,13 +63,24 @@ async function askForVersion(
 ): Promise<VersionAnswer> {
   const marker = { REPRISE_INCARNATION: randomUUID() };
   const running = startProcess({ argv: [program, '--version'], cwd, env, marker });
-  await within(running.ended, versionTimeoutMs);
-  const { ended } = await running.stop({ graceMs: 1000 });
+  let isLate = true;
+  await within(
+    running.ended.then(() => {
+      isLate = false;
+    }),
+    versionTimeoutMs,
+  );
+  await running.stop({ graceMs: 1000 });
   const end = await running.ended;
   if (end.kind === 'couldNotStart') return { ok: false, problem: end.error.message };
-  if (ended.length > 0 && end.kind === 'signalled')
-    return { ok: false, problem: `\`${program} --version\` does not exit` };
+  if (isLate) {
+    const problem = `\`${program} --version\` did not answer within ${versionTimeoutMs / 1000} s`;
+    return { ok: false, problem, whatToDo: 'run it by hand, or try again when the machine is less busy' };
+  }
   if (end.kind === 'exited' && end.exitCode === 0)
-    return { ok: true, version: /\d+(\.\d+)+[\w.-]*/.exec(end.tail)?.[0] ?? end.tail.trim().slice(0, 80) };
+    return {
+      ok: true,
+      version: /\d+(\.\d+)+([-+][\w.-]*\w)?/.exec(end.tail)?.[0] ?? end.tail.trim().slice(0, 80),
+    };
   return { ok: false, problem: `\`${program} --version\` failed: ${end.tail.trim().slice(-300)}` };
 }

@@ -51,7 +51,7 @@ async function inspectAgents(patient: DoctorContext): Promise<readonly CheckResu
   const { io, project } = patient;
   const agents = await agentsOf(patient);
   if (!(agents instanceof Map)) return [agents as CheckResult];
-  const options = { path: io.env['PATH'], env: io.env, cwd: project.root };
+  const options = { path: io.env['PATH'], env: io.env, cwd: project.root, versions: new Map() };
   return Promise.all(
     [...agents.values()].map(async agent => findingOf(agent, await inspectAgent(agent, options))),
   );

@@ -20,7 +20,7 @@ describe.skipIf(!installedAgents()).each([codexAcp, gemini, opencode, qwen, copi
   test('edits a file, answers and reports its tokens', async () => {
     const { run } = await lab.invite(player, script);
     const { result } = await run({ prompt: 'Please [[edit]].' });
-    expect(result, JSON.stringify(result)).toMatchObject({ kind: 'ok', denials: [], sessionId: expect.stringMatching(/./) });
+    expect(result).toMatchObject({ kind: 'ok', denials: [], sessionId: expect.stringMatching(/./) });
     expect(readFileSync(lab.path('hello.txt'), 'utf8')).toBe('hello\n');
     // OpenCode reports only the last request.
     const requests = player === opencode ? 1 : 2;

@@ -128,6 +128,8 @@ export function opencodeEnvironment(surroundings: Surroundings): Environment {
 
 export const qwenEnvironment = (surroundings: Surroundings): Environment => ({
   ...commonEnvironment(surroundings, [surroundings.agents.qwen]),
+  // It would ask the proxy for the model too, whatever `NO_PROXY` says.
+  ...Object.fromEntries(Object.keys(proxies('')).map(name => [name, ''])),
   OPENAI_API_KEY: key,
   OPENAI_BASE_URL: `${surroundings.model.url}/v1`,
   OPENAI_MODEL: 'fake',
