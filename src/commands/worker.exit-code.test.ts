@@ -3,7 +3,11 @@ import type { ErrorCode } from '../core/index.ts';
 import type { EndReason, WorkerEnd } from '../worker/index.ts';
 import { exitCodeOfWorkers } from './worker.ts';
 
-const end = (errors: readonly ErrorCode[], reason: EndReason = 'idle', hasImpossibleTask = false): WorkerEnd => ({
+const end = (
+  errors: readonly ErrorCode[],
+  reason: EndReason = 'idle',
+  hasImpossibleTask = false,
+): WorkerEnd => ({
   reason,
   tasks: errors.map(code => ({ task: 't', runId: 'r', error: { code, message: 'why' } })),
   hasImpossibleTask,

@@ -29,6 +29,6 @@ export {
   type WorkspaceRule,
 } from './model.ts';
 export { compileOutputSchema } from './output-schema.ts';
-export { compilePattern, type Pattern, PatternError } from './pattern.ts';
 export { ownScope } from './own-scope.ts';
+export { compilePattern, type Pattern, PatternError } from './pattern.ts';
 export { agentNames, DefinitionError, formatProblem, type NamedAgent, type Problem } from './problems.ts';

@@ -18,7 +18,7 @@ const script = {
 
 describe.skipIf(!installedAgents()).each([codexAcp, gemini, opencode, qwen, copilot])('$name', player => {
   test('edits a file, answers and reports its tokens', async () => {
-    const { run } = await lab.invite(player, script);
+    const { run } = await lab.prepare(player, script);
     const { result } = await run({ prompt: 'Please [[edit]].' });
     expect(result).toMatchObject({ kind: 'ok', denials: [], sessionId: expect.stringMatching(/./) });
     expect(readFileSync(lab.path('hello.txt'), 'utf8')).toBe('hello\n');
@@ -28,7 +28,7 @@ describe.skipIf(!installedAgents()).each([codexAcp, gemini, opencode, qwen, copi
   });
 
   test('does not edit with `read-only`, which is not a success if it ends the turn', async () => {
-    const { run } = await lab.invite(player, script);
+    const { run } = await lab.prepare(player, script);
     const permissions = policyOf({ preset: 'read-only' });
     const { result } = await run({ prompt: 'Please [[edit]].', permissions });
     expect(existsSync(lab.path('hello.txt'))).toBe(false);
@@ -43,14 +43,14 @@ describe.skipIf(!installedAgents()).each([codexAcp, gemini, opencode, qwen, copi
 
 describe.skipIf(!installedAgents()).each([opencode, qwen, copilot])('$name', player => {
   test('does not run a command with `edit`', async () => {
-    const { run } = await lab.invite(player, script);
+    const { run } = await lab.prepare(player, script);
     const { result } = await run({ prompt: 'Please [[run]].' });
     expect(existsSync(lab.path('made.txt'))).toBe(false);
     expect(result.denials).toMatchObject([{ lineToAdd: `allow: ["Bash(${command})"]` }]);
   });
 
   test('resumes its session, whose conversation the model sees', async () => {
-    const { run, model } = await lab.invite(player, {
+    const { run, model } = await lab.prepare(player, {
       one: [{ say: 'The first answer.' }],
       two: [{ say: 'The second answer.' }],
     });
@@ -67,7 +67,7 @@ describe.skipIf(!installedAgents())('copilot', () => {
     [401, 'AGENT_LOGIN'],
     [400, 'AGENT_FAILED'],
   ])('fails if the server answers with %i after an edit', async (status, code) => {
-    const { run } = await lab.invite(copilot, {
+    const { run } = await lab.prepare(copilot, {
       half: [
         { say: 'I begin.', actions: [{ write: { path: 'half.txt', content: 'half\n' } }] },
         { fail: { status, message: 'No.' } },
@@ -80,7 +80,7 @@ describe.skipIf(!installedAgents())('copilot', () => {
 
 describe.skipIf(!installedAgents()).each([claude, acp])('$name', player => {
   test('ends only when its subagent has', async () => {
-    const { run } = await lab.invite(player, {
+    const { run } = await lab.prepare(player, {
       delegate: [
         {
           say: 'I delegate.',
@@ -107,7 +107,7 @@ describe.skipIf(!installedAgents()).each([claude, acp])('$name', player => {
   });
 
   test('is not offered tools that leave the workspace or wait for a person', async () => {
-    const { run, model } = await lab.invite(player, { hello: [{ say: 'Hello.' }] });
+    const { run, model } = await lab.prepare(player, { hello: [{ say: 'Hello.' }] });
     await run({ prompt: 'Say [[hello]].' });
     const offered = model.requestsFor('hello')[0]?.conversation.tools.map(({ name }) => name) ?? [];
     expect(offered).toContain('Bash');
@@ -117,7 +117,7 @@ describe.skipIf(!installedAgents()).each([claude, acp])('$name', player => {
 
 describe.skipIf(!installedAgents())('claude', () => {
   test('stops at its budget during a turn', async () => {
-    const { run, model } = await lab.invite(claude, {
+    const { run, model } = await lab.prepare(claude, {
       spend: ({ index }) => ({
         say: 'More.',
         actions: [{ write: { path: `${index}.txt`, content: 'x\n' } }],

@@ -325,7 +325,10 @@ describe('the exit code of a worker', () => {
   };
 
   it.each(Object.entries(impossible))('is 2 after every other task landed: %s', async (_, tasks) => {
-    const project = workerProject({ agents: { implement: working }, tasks: { working: '# Good\n', ...tasks } });
+    const project = workerProject({
+      agents: { implement: working },
+      tasks: { working: '# Good\n', ...tasks },
+    });
     const { code, stderr } = await project.worker(['--until-idle']).ended;
     expect([code, project.landed()], stderr).toEqual([2, ['working']]);
     expect((await project.worker(['--once']).ended).code).toBe(2);
