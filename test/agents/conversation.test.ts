@@ -29,7 +29,9 @@ describe.skipIf(!installedAgents()).each(players)('$name', player => {
       usage: { inputTokens: 100, outputTokens: 10 },
       denials: [],
     });
-    expect(events.map(({ type }) => type)).toEqual(['started', 'text', 'usage', 'done']);
+    const types = events.map(({ type }) => type);
+    expect(types.filter(type => type !== 'usage')).toEqual(['started', 'text', 'done']);
+    expect(types).toContain('usage');
     expect(model.outside).toEqual([]);
   });
 

@@ -58,7 +58,7 @@ describe.skipIf(!installedAgents()).each([opencode, qwen, copilot])('$name', pla
     const sessionId = first.result.sessionId ?? '';
     const { result } = await run({ prompt: 'Say [[two]].', resume: { sessionId } });
     expect(result).toMatchObject({ kind: 'ok', text: 'The second answer.', sessionId });
-    expect(model.requestsFor('two')[0]?.told).toContain('The first answer.');
+    expect(model.requestsFor('two')[0]?.told).toContain('Say [[one]].');
   });
 });
 
