@@ -47,8 +47,8 @@ describe.skipIf(!installedAgents())('the session of a step', () => {
       expect(sessions.map(({ resumes }) => resumes)).toEqual([undefined, true, true]);
       const used = usageIn(history, agent);
       const tokens = used.reduce((sum, { inputTokens }) => sum + inputTokens, 0);
-      // The ACP server for Claude Code does not report the tokens of a failed turn.
-      expect(tokens).toBe(agent === 'acp' ? 300 : 400);
+      // For a failed turn, the ACP server for Claude Code reports only the size of the context, which includes the answer.
+      expect(tokens).toBe(agent === 'acp' ? 410 : 400);
       const cost = used.reduce((sum, { costUsd }) => sum + (costUsd ?? 0), 0);
       if (agent === 'claude') expect(cost).toBeCloseTo(4 * costOfAnAnswer, 6);
       // It reports only the total cost, and loses part of it if another process saves the shared settings concurrently.

@@ -51,6 +51,24 @@ describe('the usage', () => {
   });
 });
 
+test('a size of the context that is repeated after a tool does not count as another request', () => {
+  const update = (given: object) => ({ method: 'session/update', params: { update: given } });
+  const size = update({ sessionUpdate: 'usage_update', used: 110 });
+  const tool = update({ sessionUpdate: 'tool_call_update', toolCallId: 't', status: 'completed' });
+  const lines = [
+    { id: 1, result: { protocolVersion: 1 } },
+    { id: 2, result: { sessionId: 's' } },
+    size,
+    tool,
+    size,
+  ];
+  const signals = signalsOf(
+    acpProtocol,
+    lines.map(line => JSON.stringify(line)),
+  );
+  expect(eventsIn(signals).filter(event => event.type === 'usage')).toMatchObject([{ inputTokens: 110 }]);
+});
+
 describe('the permissions', () => {
   const readOnly = requestOf({ permissions: policyOf({ preset: 'read-only' }) });
   const sent = (signals: readonly Signal[]) =>

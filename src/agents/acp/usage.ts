@@ -19,8 +19,10 @@ export const noTurnUsage: TurnUsage = { counted: noUsage, contextTokens: 0, isNe
  * the whole context, so the sum of its sizes approximates the tokens until the turn reports them.
  */
 export function takeUsageUpdate(state: AcpState, update: Json | undefined): Step<AcpState> {
-  const { counted, contextTokens, isNextRequest } = state.turnUsage;
+  const { counted, contextTokens } = state.turnUsage;
   const used = numberAt(update, 'used') ?? 0;
+  // Some agents repeat the last size, for example with the total cost, before another request.
+  const isNextRequest = state.turnUsage.isNextRequest && used !== contextTokens;
   const before = isNextRequest ? 0 : contextTokens;
   const isDollars = textAt(update, 'cost', 'currency') === 'USD';
   const total = isDollars ? numberAt(update, 'cost', 'amount') : undefined;
@@ -32,7 +34,7 @@ export function takeUsageUpdate(state: AcpState, update: Json | undefined): Step
   const turnUsage = {
     counted: addUsage(counted, usage),
     contextTokens: Math.max(before, used),
-    isNextRequest: isNextRequest && used === 0,
+    isNextRequest: state.turnUsage.isNextRequest && !isNextRequest,
   };
   return { state: { ...state, turnUsage, costUsd: total ?? state.costUsd }, signals: usageSignals(usage) };
 }
