@@ -6,7 +6,20 @@ const args = process.argv.slice(2);
 // Scripts and shell prompts ask for the version often, so it is printed before anything else is loaded.
 if (args.length === 1 && (args[0] === '--version' || args[0] === '-v')) {
   process.stdout.write(`${version()}\n`);
+} else if (!hasFolder()) {
+  process.stderr.write(
+    'error[USAGE]: the current folder no longer exists\n  hint: change to another folder: cd ~\n',
+  );
+  process.exitCode = 2;
 } else {
   const { runProcess } = await import('./run-process.ts');
   await runProcess(args);
+}
+
+function hasFolder(): boolean {
+  try {
+    return process.cwd() !== '';
+  } catch {
+    return false;
+  }
 }

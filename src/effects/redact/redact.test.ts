@@ -38,6 +38,11 @@ describe('redaction of paths', () => {
     ['skips the host of a URL', 'https://srv/ada', 'https://srv/ada'],
     ['finds a path at the end of a sentence', 'cannot open /srv/ada.', 'cannot open <PATH:home>.'],
     ['finds a path in a list', 'PATH=/bin:/srv/ada/bin:/srv/ada', 'PATH=/bin:<PATH:home>/bin:<PATH:home>'],
+    [
+      'finds an absolute path in a diff',
+      'diff --git a/srv/ada/x b/srv/ada/x\n--- a/srv/ada/x',
+      'diff --git a<PATH:home>/x b<PATH:home>/x\n--- a<PATH:home>/x',
+    ],
     ['finds a path in a file URL', 'file:///srv/ada/x', 'file://<PATH:home>/x'],
     ['finds a path after a flag', 'cc -I/srv/ada/include', 'cc -I<PATH:home>/include'],
     ['finds a path after a redirection', 'echo >/srv/ada/x', 'echo ><PATH:home>/x'],

@@ -209,6 +209,10 @@ export const endsHere = `(?![${letters}@+~%-]|\\.[${letters}])`;
 
 const partOfPathBefore = new RegExp(String.raw`[${letters}.@+~%*)\]}-]$`);
 const flagBefore = /(?:^|[^\w-])-[A-Za-z]$/;
+const longestDiffLine = 1000;
+
+/** Git writes `a` and `b` before the paths of a diff, without a slash if these are absolute. */
+const diffBefore = /(?:diff --git (?:a\/\S* )?|--- |\+\+\+ )[ab]$/;
 const placeholderBefore = /<(?:PATH|SECRET):[\w.-]+>$/;
 
 /** `/tmp/a` does not match in `/var/tmp/a` or `https://tmp/a`, but it does in `-I/tmp/a` and `file:///tmp/a`. */
@@ -216,5 +220,6 @@ export function beginsAt(text: string, offset: number): boolean {
   const before = text.slice(Math.max(0, offset - 3), offset);
   if (before.endsWith('/')) return before === '://';
   if (before.endsWith('>')) return !placeholderBefore.test(text.slice(Math.max(0, offset - 100), offset));
-  return !partOfPathBefore.test(before) || flagBefore.test(before);
+  if (!partOfPathBefore.test(before) || flagBefore.test(before)) return true;
+  return /[ab]$/.test(before) && diffBefore.test(text.slice(Math.max(0, offset - longestDiffLine), offset));
 }
