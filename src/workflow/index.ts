@@ -13,6 +13,7 @@ export {
   type InputField,
   type Judge,
   type LandBody,
+  ownScope,
   type Parser,
   type RetryRule,
   type RunBody,
@@ -29,6 +30,5 @@ export {
   type WorkspaceRule,
 } from './model.ts';
 export { compileOutputSchema } from './output-schema.ts';
-export { ownScope } from './own-scope.ts';
 export { compilePattern, type Pattern, PatternError } from './pattern.ts';
 export { agentNames, DefinitionError, formatProblem, type NamedAgent, type Problem } from './problems.ts';

@@ -1,6 +1,5 @@
 import { type ErrorData, isJsonObject, type Json, RepriseError, toErrorData } from '../../core/index.ts';
-import type { Body, Need, Scope, Selector, StepModel } from '../model.ts';
-import { ownScope } from '../own-scope.ts';
+import { type Body, type Need, ownScope, type Scope, type Selector, type StepModel } from '../model.ts';
 import type { Problem } from '../problems.ts';
 import type { WorkPlace } from '../workspace-rules.ts';
 import type { OptionReader } from './rules.ts';
