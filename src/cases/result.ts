@@ -12,7 +12,7 @@ export type FailureKind =
   /** Fewer lanes ran in parallel, or switched, than in the recording. */
   | 'witness'
   | 'trigger'
-  /** A recording would contain a secret or a path of this machine. */
+  /** A recording would contain a secret or a local path. */
   | 'leak'
   /** The replay did not request all entries or files. */
   | 'left-over'

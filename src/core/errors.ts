@@ -113,7 +113,7 @@ export const errorCatalogue = {
   REPLAY_DIVERGED: 'A replay behaved differently from the recording, or the recording cannot be replayed.',
   TAPE_INVALID:
     'A tape, a score or a journal is malformed, or the files of a test case do not match each other.',
-  SECRET_LEAKED: 'The recording contains a secret or a path of this machine; do not keep or share it.',
+  SECRET_LEAKED: 'The recording contains a secret or a local path; do not keep or share it.',
   // Internal
   LANE_MISUSE: 'Code inside a lane broke the rules of the effects boundary.',
   DEADLOCK: 'Every lane is waiting, and nothing outside them can wake one.',

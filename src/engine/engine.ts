@@ -50,7 +50,7 @@ export interface RunOptions {
   readonly maxConcurrentWorkers?: number | undefined;
   /** Limit on wall time, summed over all resumes. */
   readonly budgetMs?: number | undefined;
-  /** Limit on what the agents of the run may spend. */
+  /** Spending limit for the agents of the run. */
   readonly budget?: SpendingLimit | undefined;
   /** Signal that cancels the run. Its reason is recorded. */
   readonly interrupt?: AbortSignal | undefined;

@@ -6,7 +6,7 @@ import { labPerTest } from './test-support.ts';
 
 const lab = labPerTest();
 
-test('bash stops at the first failure, also in a pipe, and reads no start-up file', () => {
+test('bash stops at the first failure, even in a pipe, and reads no start-up file', () => {
   expect(shellArgv({ shell: 'bash', scriptFile: '/s', path: process.env['PATH'] })).toEqual({
     shell: 'bash',
     argv: ['bash', '--noprofile', '--norc', '-eo', 'pipefail', '/s'],

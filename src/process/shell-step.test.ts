@@ -136,7 +136,7 @@ describe('a script that fails', () => {
     expect(lines.at(-1)).toBe(`${'0'.repeat(300)}…`);
   });
 
-  test('stops at its first failing command, also in a pipe', async () => {
+  test('stops at its first failing command, even in a pipe', async () => {
     expect(await step('false; echo not reached')).toMatchObject({ kind: 'failed', tail: '' });
     expect(await step('false | true; echo not reached')).toMatchObject({ kind: 'failed', tail: '' });
   });

@@ -104,7 +104,7 @@ export function describeInboxAndProcesses(open: OpenStore): void {
     const second = { pid: 11, processStart: '101', step: 'deploy/build' };
 
     it(
-      'are kept until they are removed, also for the next owner',
+      'are kept until they are removed, even for the next owner',
       withStore(open, async ({ store }) => {
         const lease = await store.createRun(newRun('r1'));
         await store.addProcess('r1', lease, second);

@@ -323,7 +323,7 @@ ${[1, 2, 3, 4].map(n => `  - { id: s${n}, run: "true" }`).join('\n')}
 });
 
 describe('the state folder', () => {
-  it('is excluded from git without changing a committed file, also in a worktree', async () => {
+  it('is excluded from git without changing a committed file, even in a worktree', async () => {
     const project = createProject({ files, git: true });
     const git = (cwd: string, ...args: string[]) =>
       execFileSync('git', ['-c', 'user.name=ana', '-c', 'user.email=ana@example.org', ...args], {

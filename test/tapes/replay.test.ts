@@ -19,7 +19,7 @@ describe('two runs that land on one main', () => {
     expect(snapshot?.match(/^--- \w+ ---$/gm)).toEqual(['--- left ---', '--- right ---', '--- result ---']);
   });
 
-  it('replay to the same bytes every time, also on a busy machine', async () => {
+  it('replay to the same bytes every time, even on a busy machine', async () => {
     const { lab, replayed } = await recordAndReplay(contended);
     const replayAgain = async (rounds: number) => {
       for (let round = 0; round < rounds; round++) {

@@ -31,7 +31,7 @@ function doAll(checkout: Checkout, deltas: readonly Deed[]): void {
 }
 
 describe('changes of a recorded session', () => {
-  it('are applied to a model as on git, also on another base', { timeout: 300_000 }, async () => {
+  it('have the same effect on the model as on git, even on another base', { timeout: 300_000 }, async () => {
     const some = fc.array(delta, { maxLength: 4 });
     await fc.assert(
       fc.asyncProperty(some, some, async (session, before) => {

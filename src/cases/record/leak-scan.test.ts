@@ -86,7 +86,7 @@ describe('a planted secret', () => {
   });
 });
 
-describe('a path of this machine', () => {
+describe('a local path', () => {
   it('is a leak, and so is the user name', async () => {
     write('a.snap', 'at /home/lovelace/x\nby lovelace\nlovelaces /home/lovelaces\n/srv/work/x\n');
     expect(await scan({ paths: [{ name: 'repo', path: '/srv/work' }] })).toEqual([
@@ -190,9 +190,9 @@ describe('the error for leaks', () => {
     expect(
       `${message.split('\n').slice(0, 4).join('\n')}\n${message.split('\n').at(-1)}\n${hint}`,
     ).toMatchInlineSnapshot(`
-      "the recording contains secrets or paths of this machine:
+      "the recording contains secrets or local paths:
         sessions/a.jsonl:3: secret DEPLOY_TOKEN
-        a.snap:1: path of this machine (home)
+        a.snap:1: local path (home)
         blobs/x: git pack that cannot be searched, because the objects it is based on are missing
         and 2 more
       keep the secret out of the files and the output of agents and scripts, and try again; if these files have been shared, revoke the secret"

@@ -33,7 +33,7 @@ export interface LeakScanOptions {
   /** Folder of the finished recording. */
   readonly folder: string;
   readonly secrets: readonly Secret[];
-  /** Paths of this machine, in addition to its home folder. */
+  /** Local paths, in addition to the home folder. */
   readonly paths?: readonly NamedPath[] | undefined;
   /** Folders of git objects that packs are based on. */
   readonly objects?: readonly string[] | undefined;
@@ -149,7 +149,7 @@ export function leakError(leaks: readonly Leak[]): RepriseError {
   const more = leaks.length > maxListed ? [`  and ${leaks.length - maxListed} more`] : [];
   return new RepriseError(
     'SECRET_LEAKED',
-    ['the recording contains secrets or paths of this machine:', ...listed, ...more].join('\n'),
+    ['the recording contains secrets or local paths:', ...listed, ...more].join('\n'),
     { hint: leakHint(leaks) },
   );
 }
@@ -162,7 +162,7 @@ export function describeLeak({ kind, name, file, line, object, path }: Leak): st
     case 'secret':
       return `${where}: secret ${name}`;
     case 'path':
-      return name === userNameLeak ? `${where}: your user name` : `${where}: path of this machine (${name})`;
+      return name === userNameLeak ? `${where}: your user name` : `${where}: local path (${name})`;
     case 'unreadable':
       return `${where}: git pack that cannot be searched, because the objects it is based on are missing`;
   }

@@ -16,7 +16,7 @@ import { applyDelta } from '../../git/delta/index.ts';
 import type { Repository } from '../../git/index.ts';
 
 interface VcrSessionOptions {
-  /** Recording with paths of this machine. */
+  /** Recording with local paths. */
   readonly recording: RecordedSession;
   readonly host: SessionHost;
   /** Applies the recorded changes to the folder. */

@@ -102,7 +102,7 @@ import { setTimeout } from 'node:timers/promises';
 
 const stage = process.env.DEMO_STAGE;
 
-/** Number of times that it was started. */
+/** Number of times that the agent was started. */
 export const times = name => (existsSync(\`\${stage}/\${name}\`) ? readFileSync(\`\${stage}/\${name}\`, 'utf8').length : 0);
 
 /** Records a start and returns the number of starts so far. */

@@ -8,8 +8,8 @@ interface RedactorOptions {
 }
 
 /**
- * Replaces paths of this machine with `<PATH:name>` and secrets with `<SECRET:NAME>`. The same function is used on
- * every write and on both sides of every comparison. It is idempotent.
+ * Replaces local paths with `<PATH:name>` and secrets with `<SECRET:NAME>`. The same function is used on every write
+ * and on both sides of every comparison. It is idempotent.
  */
 export interface Redactor {
   text(text: string): string;
@@ -19,7 +19,7 @@ export interface Redactor {
   line(jsonLine: string): string;
   /** Redacts lines of JSON, each with its line break. */
   lines(jsonLines: string): string;
-  /** Replaces the placeholders of paths with the paths of this machine. Secrets stay hidden. */
+  /** Replaces the placeholders of paths with local paths. Secrets stay hidden. */
   expand(value: unknown): unknown;
 }
 
@@ -164,7 +164,7 @@ function mapTexts(
   );
 }
 
-/** A folder of this machine, and the name written to tapes instead: `<PATH:repo>`. */
+/** A local folder, and the name written to tapes instead: `<PATH:repo>`. */
 export interface NamedPath {
   readonly name: string;
   readonly path: string;

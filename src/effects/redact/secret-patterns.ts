@@ -16,7 +16,7 @@ interface SecretKind {
 }
 
 const notInAWord = '(?<![A-Za-z0-9])';
-/** Separator between the name and the value of a header, also in JSON and in JSON within a string. */
+/** Separator between the name and the value of a header, including in JSON and in JSON within a string. */
 const colon = String.raw`[\\"']{0,8}\s*[:=]\s*[\\"']{0,8}`;
 const schemes = '(?:bearer|basic|token)';
 const awsKeyId = '(?:A[KS]IA[A-Z0-9]{16}|<SECRET:AWS_ACCESS_KEY_ID>)';

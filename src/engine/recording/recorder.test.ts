@@ -169,7 +169,7 @@ describe('a session recorder', () => {
 });
 
 describe('a script recorder', () => {
-  it('records output without paths of this machine', async () => {
+  it('records output without local paths', async () => {
     const folder = temporaryFolder();
     const { recorder, files, read } = recorderIn(folder);
     const lines: string[] = [];

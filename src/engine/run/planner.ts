@@ -28,7 +28,7 @@ export interface PlannerDecision {
 export interface Limits {
   /** Maximum number of steps that run in parallel. */
   readonly places: number;
-  /** Limit on what the agents of the run may spend. */
+  /** Spending limit for the agents of the run. */
   readonly spending?: SpendingLimit | undefined;
 }
 

@@ -121,7 +121,7 @@ export class NodeState {
     return this.status === 'running' || this.status === 'waiting' || this.status === 'woken';
   }
 
-  /** Resets the step as if it had not run. Its attempts continue to count. */
+  /** Resets the step as if it had not run. The numbers of its attempts continue from the last one. */
   reset(): void {
     Object.assign(this, new NodeState(this.node, this.attempt));
   }

@@ -106,8 +106,8 @@ export function landingEffects(
     }),
 
     /**
-     * Moves the target and its checkout, provided that the target has not moved and the caller still owns lock, run
-     * and task.
+     * Moves the target and its checkout, provided that the target has not moved and the caller still owns the lock,
+     * the run and the task.
      */
     moveLanding: world.effect<MoveOrder, MoveEnd>({
       name: 'land.move',

@@ -33,7 +33,8 @@ export function endOfThrown(thrown: unknown): StepEnd | undefined {
 }
 
 /**
- * Whether another process owns the run. It may already work in the same folders, so this process must touch nothing.
+ * Whether another process owns the run. That process may already work in the same folders, so this one must not touch
+ * them.
  */
 export const isFenced = (thrown: unknown): boolean =>
   thrown instanceof RepriseError && thrown.code === 'FENCED';
