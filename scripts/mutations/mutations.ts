@@ -7,7 +7,7 @@ export interface Change {
 
 export interface Mutation {
   readonly name: string;
-  /** Wrong behaviour that the mutation causes. */
+  /** Wrong behavior that the mutation causes. */
   readonly breaks: string;
   readonly changes: readonly Change[];
 }

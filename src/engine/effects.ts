@@ -24,7 +24,7 @@ import { outsideEffects } from './outside-effects.ts';
 import type { FunctionCall, FunctionTurn } from './run/function-step.ts';
 import type { StepWork } from './step/work.ts';
 
-/** All calls of the engine to the outside world. */
+/** All calls that the engine makes to the outside world. */
 export type EngineEffects = ReturnType<typeof createEffects>;
 
 interface Receipt {
@@ -285,8 +285,8 @@ interface Release {
 }
 
 /**
- * Conflict keys of the effects that change the status of a run. Other lanes mostly see that status indirectly: a claim
- * of the run is no longer valid, or the run counts as abandoned. Claims and lease are read when the effect is
+ * Conflict keys of the effects that change the status of a run. Other lanes usually see that status indirectly: a
+ * claim of the run is no longer valid, or the run counts as abandoned. Claims and lease are read when the effect is
  * requested. Until it is performed, only the run itself can change them, or the passing of time, which has its own
  * key.
  */

@@ -109,7 +109,7 @@ export const psTable: ProcessTable = {
     const pids = new Set(ps(['axeww', '-o', 'pid=,command=']).flatMap(line => markedPid(line, marker) ?? []));
     return entries.filter(({ pid }) => pids.has(pid));
   },
-  // One call of `ps` shows all environments, so there is no need to exclude older processes.
+  // One call to `ps` shows all environments, so there is no need to exclude older processes.
   startedBefore: () => false,
 };
 

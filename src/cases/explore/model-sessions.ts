@@ -24,8 +24,8 @@ export interface SessionDelta {
 class ModelCarryFailed extends Error {}
 
 /**
- * Applies recorded changes to a worktree, like `applyDelta`: exactly if the worktree is in the recorded state, otherwise
- * merged by whole files. Changes nothing if they cannot be merged.
+ * Applies recorded changes to a worktree, like `applyDelta`: unchanged if the worktree is in the recorded state,
+ * otherwise merged by whole files. Changes nothing if they cannot be merged.
  */
 export function carryOut(model: Model, folder: string, delta: SessionDelta): Omit<AppliedMark, 'file'> {
   const worktree = model.worktreeAt(folder);

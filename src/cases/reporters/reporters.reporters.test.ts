@@ -40,7 +40,7 @@ describe('the default report', () => {
     `);
   });
 
-  it('has the same text in colour', () => {
+  it('has the same text in color', () => {
     const coloured = reported('default', mixedResults, { color: true });
     expect(coloured).toContain('\u001B[31m-landed 1 commit on main\u001B[39m');
     expect(stripVTControlCharacters(coloured)).toBe(reported('default', mixedResults));

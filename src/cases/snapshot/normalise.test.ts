@@ -5,7 +5,7 @@ import { normaliseSnapshot } from './normalise.ts';
 const sha = '3063c5a48ad1b2c3d4e5f60718293a4b5c6d7e8f';
 const lettersOnly = 'abcdefabcdefabcdefabcdefabcdefabcdefabcd';
 
-describe('normalising replaces values that differ between recordings', () => {
+describe('normalizing replaces values that differ between recordings', () => {
   it('in the log of a run', () => {
     const log = [
       '03:36:38 fix        run xkkv978qrf started: 5 steps',
@@ -113,7 +113,7 @@ describe('normalising replaces values that differ between recordings', () => {
   });
 });
 
-describe('normalising keeps meaningful values', () => {
+describe('normalizing keeps meaningful values', () => {
   it.each([
     'deadbeef was a facade, defaced and effaced',
     'issue 1234567 of 20261116',
@@ -170,7 +170,7 @@ describe('tables', () => {
   });
 });
 
-describe('for any text, normalising', () => {
+describe('for any text, normalizing', () => {
   const pieces = fc.constantFrom(
     ...['5s', '1.2s', '2m 05s', '1h 02m', '12 seconds', '340ms', 'just now', '4 days ago', '12:01:03'],
     ...['2026-01-31', '2026-01-31T12:01:03.250Z', '$0.12', '>= $0.12', '950 tokens', '1763264198000'],

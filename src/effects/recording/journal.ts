@@ -58,7 +58,7 @@ class FileJournal implements Journal, Tracer {
   readonly #lines = new JournalLines();
   #timer: NodeJS.Timeout | undefined;
   #flushedAt = 0;
-  /** Time of the last call of `flushUnlessMany`. */
+  /** Time of the last call to `flushUnlessMany`. */
   #oneOfManyAt = 0;
 
   constructor(options: JournalOptions) {

@@ -42,7 +42,7 @@ export interface FunctionCallOptions {
 
 /**
  * A running function step. It runs until it ends or asks for something durable, and continues when it is answered.
- * Calls of `ctx` are numbered, and history answers the numbers that it knows.
+ * Calls to `ctx` are numbered, and the history answers the calls whose numbers it contains.
  */
 export class FunctionCall {
   readonly #options: FunctionCallOptions;

@@ -133,7 +133,7 @@ it('names uncommitted files and the command that commits them', () => {
   });
   const two = [one, { id: 'b', file: 'issues/b.md', isKnown: true }];
   expect(uncommittedTexts(two, 'main')).toEqual({
-    notes: ['issues/my task.md is not on main yet', 'the changes of issues/b.md are not on main yet'],
+    notes: ['issues/my task.md is not on main yet', 'the changes to issues/b.md are not on main yet'],
     hint: 'commit it: git add issues/ && git commit',
   });
 });

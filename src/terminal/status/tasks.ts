@@ -120,7 +120,7 @@ export function uncommittedTexts(
   branch: string,
 ): { readonly notes: readonly string[]; readonly hint: string } {
   const notes = uncommitted.map(({ file, isKnown }) =>
-    safeLine(isKnown ? `the changes of ${file} are not on ${branch} yet` : `${file} is not on ${branch} yet`),
+    safeLine(isKnown ? `the changes to ${file} are not on ${branch} yet` : `${file} is not on ${branch} yet`),
   );
   const [only, ...others] = uncommitted;
   const files = others.length === 0 ? (only?.file ?? '') : (only?.file ?? '').replace(/[^/]*$/, '');

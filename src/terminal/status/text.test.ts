@@ -151,7 +151,7 @@ describe('the status', () => {
        ·  日本語      P2  ready
        ✗  issues/huge.md is too large for a task
        ◔  issues/new.md is not on main yet
-       ◔  the changes of issues/old.md are not on main yet
+       ◔  the changes to issues/old.md are not on main yet
        commit it: git add issues/ && git commit
 
       locks
@@ -189,7 +189,7 @@ describe('the status', () => {
        .  日本語      P2  ready
        x  issues/huge.md is too large for...
        ?  issues/new.md is not on main yet
-       ?  the changes of issues/old.md are...
+       ?  the changes to issues/old.md are...
        commit it: git add issues/ && git
        commit
 

@@ -216,7 +216,7 @@ describe('a child workflow', () => {
     step('ping', { uses: ping, retry: 2, timeout: '5m' });
   });
 
-  test('requires `with` exactly if it declares an input', () => {
+  test('requires `with` if and only if it declares an input', () => {
     // @ts-expect-error: `with` is missing
     step('shipping', { uses: ship });
     // @ts-expect-error: it takes no input

@@ -44,7 +44,7 @@ function configSchema(agent: z.ZodType = anyAgent) {
             .describe('Limits on time, cost and tokens of a run.'),
         })
         .optional()
-        .describe('Limits of every run.'),
+        .describe('Limits for every run.'),
       agents: z.record(z.string(), agent).optional().describe('Agents by name.'),
       worktrees: z
         .strictObject({

@@ -1,6 +1,6 @@
 import type { Json, JsonObject } from '../../../src/core/json.ts';
 
-/** Action that the model requests. It becomes a call of the matching tool of the agent. */
+/** Action that the model requests. It becomes a call to the matching tool of the agent. */
 export type Action =
   | { readonly write: { readonly path: string; readonly content: string } }
   | { readonly read: string }

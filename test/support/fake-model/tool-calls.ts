@@ -2,7 +2,7 @@ import { isAbsolute, join } from 'node:path';
 import type { Json } from '../../../src/core/json.ts';
 import { type Action, type Conversation, type OfferedTool, type Part, type Reply, toldIn } from './script.ts';
 
-/** Translates a reply into text and calls of the tools that the agent offers. */
+/** Translates a reply into text and calls to the tools that the agent offers. */
 export function partsOf(reply: Reply, conversation: Conversation): readonly Part[] {
   return [
     ...(reply.think ? [{ kind: 'thought', text: reply.think } as const] : []),
