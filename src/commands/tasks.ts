@@ -207,7 +207,7 @@ async function storeToWrite({ project, io }: TaskContext): Promise<EventStore> {
 const held = ({ task, by, runId, at }: Claim): RepriseError =>
   new RepriseError(
     'TASK_HELD',
-    `${task} is already claimed by ${by} since ${at}${runId === null ? '' : `, in run ${runId}`}`,
+    `${task} has been claimed by ${by} since ${at}${runId === null ? '' : `, in run ${runId}`}`,
     { hint: `to release it: reprise tasks release ${shellWord(task)}` },
   );
 

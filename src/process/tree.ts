@@ -11,7 +11,10 @@ interface TreeQuery {
   readonly roots: readonly ProcessIdentity[];
   /** Process groups that belong to the tree, even if their leaders have ended. */
   readonly groups?: Iterable<number>;
-  /** Marker that finds processes outside of tree and group: orphaned grandchildren and those that called `setsid`. */
+  /**
+   * Marker that finds processes outside the tree and its groups: orphaned grandchildren and those that called
+   * `setsid`.
+   */
   readonly marked?: Marker | undefined;
   /** Processes that, with their descendants, are the only ones with the marker. Older processes are not checked. */
   readonly markedFrom?: readonly ProcessIdentity[] | undefined;
@@ -33,7 +36,7 @@ export function findTree(query: TreeQuery, table = processTable): readonly Proce
       ({ pid, processStart, group }) => starts.get(pid) === processStart || groups.has(group),
     ),
   );
-  // An empty marker would match every process of the machine.
+  // An empty marker would match every process on the machine.
   if (query.marked && Object.keys(query.marked).length > 0) {
     const { markedFrom = [] } = query;
     const isOlder = (entry: ProcessEntry) =>
@@ -93,8 +96,8 @@ function groupBy(entries: readonly ProcessEntry[], key: (entry: ProcessEntry) =>
 
 export interface TreeRoot extends ProcessIdentity {
   /**
-   * The root is or was a child of this process, so its process group still belongs to it even if it has ended. After a
-   * crash this is unknown, because both the pid and the group may have been reused.
+   * Whether the root is or was a child of this process. If so, its process group still belongs to it even if it has
+   * ended. After a crash this is unknown, because both the pid and the group may have been reused.
    */
   readonly ownGroup?: boolean;
 }
@@ -110,7 +113,7 @@ interface EndTreesOptions {
 export interface EndedTrees {
   /** Processes that ended, each with the strongest signal that it was sent. */
   readonly ended: readonly (ProcessIdentity & { readonly by: EndingSignal })[];
-  /** Processes that were still alive some seconds after SIGKILL, or that belong to another user. */
+  /** Processes that were still alive several seconds after SIGKILL, or that belong to another user. */
   readonly survived: readonly ProcessIdentity[];
 }
 

@@ -26,7 +26,7 @@ export interface OpenEngineOptions {
   readonly store?: EventStore | undefined;
   readonly observe?: Observer | undefined;
   readonly settings?: Partial<EngineSettings> | undefined;
-  /** Agents by name. Defaults to `claude` and `codex` with the permissions `edit`. */
+  /** Agents by name. Defaults to `claude` and `codex` with the `edit` permissions. */
   readonly agents?: ReadonlyMap<string, AgentDefinition> | undefined;
   /** Opens sessions with agents. Pass your own function to replace them, for example in tests. */
   readonly openSession?: SessionFactory | undefined;

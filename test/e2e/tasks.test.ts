@@ -123,7 +123,7 @@ describe('reprise tasks', () => {
     const other = await at.run(['tasks', 'claim', 'fix-readme', '--by', 'bob']);
     expect(other.code).toBe(1);
     expect(at.stable(other.stderr)).toMatchInlineSnapshot(`
-      "error[TASK_HELD]: fix-readme is already claimed by ana since <at>
+      "error[TASK_HELD]: fix-readme has been claimed by ana since <at>
         hint: to release it: reprise tasks release fix-readme
       "
     `);
@@ -146,7 +146,7 @@ describe('reprise tasks', () => {
     const held = await at.run(['tasks', 'claim', 'fix-readme']);
     expect(held.code).toBe(1);
     expect(held.stderr).toMatch(
-      /error\[TASK_HELD\]: fix-readme is already claimed by worker-1 since .*, in run /,
+      /error\[TASK_HELD\]: fix-readme has been claimed by worker-1 since .*, in run /,
     );
     const { code, stderr } = await at.run(['tasks', 'release', 'fix-readme']);
     expect(code).toBe(0);

@@ -106,14 +106,17 @@ export interface CrashCoverage {
   readonly of?: number | undefined;
   /** Number of tried crash points without a verdict. */
   readonly inconclusive: number;
-  /** Number of tried crash points with a different outcome, one that another order without a crash has as well. */
+  /**
+   * Number of tried crash points whose outcome differs from the recorded one, but also occurs in another order
+   * without a crash.
+   */
   readonly otherEnds: number;
 }
 
 /**
- * Supplies the recorded schedule, and then the same schedule with one crash: of each command after each of its effects,
- * and of all commands together after each effect. The crash points are scattered, so that an exploration that is cut
- * short has tried points of the whole schedule.
+ * Supplies the recorded schedule, and then the same schedule with one crash: of each command after each of its
+ * effects, and of all commands together after each effect. The crash points are scattered, so that an exploration
+ * that is cut short has tried points from the whole schedule.
  */
 export class CrashPoints implements ScheduleSource {
   readonly #turns: readonly RaceMove[];
