@@ -111,7 +111,9 @@ const invalid = (message: string, hint: string): ParsedOutput => ({
   error: { code: 'OUTPUT_INVALID', message, hint },
 });
 
-/** Offset of the first character that makes a text invalid JSON; the length of the text if it ends too early. */
+/**
+ * Offset of the first character that makes the text invalid JSON; the length of the text if it ends too early.
+ */
 export function jsonErrorOffset(text: string): number {
   const scanner = new JsonScanner(text);
   const open: ('[' | '{')[] = [];

@@ -96,7 +96,7 @@ describe('a started process', () => {
     expect(Number(tail)).toBe(child.identity?.pid);
   });
 
-  test('has an empty input unless a text is given', async () => {
+  test('has an empty input unless one is given', async () => {
     expect(await lab().sh('cat').ended).toMatchObject({ exitCode: 0, tail: '' });
     expect(await lab().sh('cat', { stdin: { text: 'given' } }).ended).toMatchObject({
       exitCode: 0,

@@ -34,7 +34,7 @@ export function describeSummaries(open: OpenStore): void {
     });
 
     it(
-      'follow the last `run.*` event of a batch, also of the one that creates the run',
+      'follow the last `run.*` event of a batch, including the batch that creates the run',
       withStore(open, async ({ store }) => {
         const events: NewEvent[] = [
           { type: 'run.failed', data: { error } },

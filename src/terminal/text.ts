@@ -81,7 +81,7 @@ function graphemeWidth(grapheme: string): number {
   return wide.test(grapheme) && !narrow.test(grapheme) ? 2 : 1;
 }
 
-/** Width in terminal columns of a text without escape sequences. */
+/** Width in terminal columns of text without escape sequences. */
 export function displayWidth(text: string): number {
   if (plain.test(text)) return text.length;
   let width = 0;

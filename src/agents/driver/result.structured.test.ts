@@ -46,7 +46,7 @@ describe('structured output is invalid', () => {
   });
 });
 
-test('a text with a million fences is parsed in linear time', async () => {
+test('a string with a million fences is parsed in linear time', async () => {
   const text = '```json\n'.repeat(1_000_000);
   expect(await structuredAnswer({ schema, given: undefined, text })).toMatchObject({ ok: false });
 });

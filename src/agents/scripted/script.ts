@@ -18,7 +18,7 @@ const scriptStepSchema = z.union(
     only({ delete: path }, 'Deletes a file.'),
     only(
       { replace: z.strictObject({ path, from: z.string().min(1), to: z.string() }) },
-      'Replaces the first occurrence of a text in a file. Fails if there is none.',
+      'Replaces the first occurrence of a string in a file. Fails if there is none.',
     ),
     only({ run: z.string().min(1) }, 'Runs a shell command. Fails if the command fails.'),
     only({ commit: z.string().min(1) }, 'Commits all changes.'),

@@ -19,7 +19,7 @@ it.each([
   expect(splitArguments(text)).toEqual(words);
 });
 
-it('parses a text between slashes as a regular expression, and any other text literally', () => {
+it('parses a string between slashes as a regular expression, and any other string literally', () => {
   const isIn = (written: string, text: string) => {
     const pattern = patternOf(written);
     return typeof pattern === 'string' ? undefined : pattern.test(text);

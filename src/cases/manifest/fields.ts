@@ -16,7 +16,7 @@ import {
   textOf,
 } from './reader.ts';
 
-/** Splits a text like a shell, without expansions. Returns `undefined` if a quote is not closed. */
+/** Splits a string like a shell, without expansions. Returns `undefined` if a quote is not closed. */
 export function splitArguments(text: string): readonly string[] | undefined {
   const words: string[] = [];
   let word: string | undefined;

@@ -15,7 +15,7 @@ import {
 } from '../../effects/redact/index.ts';
 import { createGit, type Git } from '../../git/index.ts';
 
-/** A secret or a path in a text. */
+/** A secret or a path in text. */
 interface LeakFinding {
   readonly kind: 'secret' | 'path';
   readonly name: string;
@@ -23,7 +23,7 @@ interface LeakFinding {
   readonly line: number;
 }
 
-/** Searches a text of bytes, with one character per byte. */
+/** Searches text with one character per byte. */
 export type Detect = (bytes: string) => readonly LeakFinding[];
 
 interface DetectorOptions {

@@ -173,7 +173,7 @@ const patterns = {
   justNow: '(?<=^| {2})just now(?= {2}|$)',
 } as const;
 
-/** Escapes a text for use in a pattern. */
+/** Escapes a string for use in a pattern. */
 const literal = (text: string): string => text.replace(/[.*+?^${}()|[\]\\/-]/g, '\\$&');
 
 const oneOf = (texts: readonly string[]): string | undefined =>

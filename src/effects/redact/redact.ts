@@ -118,7 +118,7 @@ const anyOf = (texts: Iterable<string>): string =>
     .map(text => text.replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&'))
     .join('|');
 
-/** A pattern that matches every text with a known path or secret, plain or JSON-escaped. */
+/** A pattern that matches any text with a known path or secret, plain or JSON-escaped. */
 function signsOf({ paths, secrets }: RedactorOptions): string {
   const known = [
     ...pathForms(paths).keys(),

@@ -8,7 +8,7 @@ export interface TokenPattern {
 
 interface SecretKind {
   readonly name: string;
-  /** Cheap pattern that matches every text with such a secret, plain or as JSON. */
+  /** Cheap pattern that matches any text with such a secret, plain or as JSON. */
   readonly sign: string;
   readonly before?: string;
   readonly secret: string;
@@ -152,7 +152,9 @@ const signs = {
   anyCase: signsOf(kinds.filter(({ anyCase }) => anyCase)),
 } as const;
 
-/** Returns a test whether a text may contain a token, or a match of `others`, the source of a regular expression. */
+/**
+ * Returns a test for whether text may contain a token, or a match of `others`, the source of a regular expression.
+ */
 export function signDetector(others = ''): (text: string) => boolean {
   const exact = new RegExp(others === '' ? signs.exact : `${others}|${signs.exact}`);
   const anyCase = new RegExp(signs.anyCase, 'i');

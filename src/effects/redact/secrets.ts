@@ -77,7 +77,7 @@ function passwordIn(name: string, value: string): readonly Secret[] {
 /** Minimum length: a shorter form would match unrelated text. */
 const shortest = 6;
 
-/** Returns the forms of a value in a text: plain, JSON-escaped, URL-encoded, base64, or a single line of it. */
+/** Returns the forms of a value in text: plain, JSON-escaped, URL-encoded, base64, or a single line of it. */
 export function formsOf(value: string): readonly string[] {
   const forms = [value, ...linesOf(value)].flatMap(text => [
     text,

@@ -35,7 +35,7 @@ import {
 
 type Header = Extract<z.infer<typeof headerSchema>, { kind: 'session' }>;
 
-/** Restores what the encoder omitted. */
+/** Restores the parts that the encoder omitted. */
 function decodeSession(file: string, header: Header, lines: readonly PlacedLine[]): RecordedSession {
   const { rest, ...states } = takeStates(lines);
   const reader = new SessionReader();
@@ -186,7 +186,7 @@ function decodeShell(file: string, header: ShellDecoderHeader, lines: readonly P
   };
 }
 
-/** Joins consecutive output of the same stream into one text. */
+/** Joins consecutive output of the same stream into one string. */
 function add(output: OutputText[], next: OutputText): void {
   const last = output.at(-1);
   if (last?.stream !== next.stream) output.push(next);
@@ -257,7 +257,7 @@ const readers: Readonly<Record<string, (value: unknown, place: PlacedLine) => Sc
   result: (value, place) => {
     if (typeof value === 'string') return { result: { text: value } };
     if (isJsonObject(value)) return { result: { output: value as ScriptOutput } };
-    throw invalid(place, '`result` must be a text or an object');
+    throw invalid(place, '`result` must be a string or an object');
   },
 };
 

@@ -165,7 +165,7 @@ export class FunctionCall {
       throw new RepriseError(
         'EXPRESSION_FAILED',
         `ctx.sleep() was called with ${JSON.stringify(duration)}, which is not a duration`,
-        { hint: 'pass milliseconds, or a text such as 30s or 1h30m' },
+        { hint: 'pass milliseconds, or a string such as 30s or 1h30m' },
       );
     await this.#wait({ wait: this.#calls++, on: 'timer', ms });
   }

@@ -82,7 +82,7 @@ const verdictSchema = (workers: readonly number[]): JsonObject => ({
   additionalProperties: false,
 });
 
-/** Returns the verdict, or a text that says why the answer is invalid. */
+/** Returns the verdict, or a message that says why the answer is invalid. */
 export function verdictOf(
   answer: Json | undefined,
   workers: readonly number[],

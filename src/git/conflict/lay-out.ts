@@ -175,11 +175,11 @@ export interface ConflictedFile {
  */
 type ConflictKind = 'text' | 'binary' | 'deleted-by-ours' | 'deleted-by-theirs' | 'moved';
 
-/** Whether a text has lines with all three conflict markers. Accepts text with one character per byte. */
+/** Whether the text has lines with all three conflict markers. Accepts text with one character per byte. */
 export const hasMarkers = (text: string): boolean =>
   /^<{7,} /m.test(text) && /^={7,}\r?$/m.test(text) && /^>{7,} /m.test(text);
 
-/** Whether a text has the markers that were laid out, recognized by their labels. */
+/** Whether the text has the markers that were laid out, recognized by their labels. */
 export const hasLabels = (text: string, { ours, theirs }: MarkerLabels): boolean =>
   line('<', asBytes(ours)).test(text) && line('>', asBytes(theirs)).test(text);
 

@@ -144,7 +144,7 @@ export class Trees {
   }
 }
 
-/** Splits a text into lines that keep their line endings. */
+/** Splits text into lines that keep their line endings. */
 export const linesOf = (text: string): readonly string[] => text.match(/[^\n]*\n|[^\n]+$/g) ?? [];
 
 /** Detects binary files as git does. */

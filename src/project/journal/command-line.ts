@@ -25,7 +25,9 @@ export const runLine = (source: string, input: JsonObject): JournalCommand => ({
   args: [source, ...(Object.keys(input).length === 0 ? [] : ['--input-json', JSON.stringify(input)])],
 });
 
-/** Contains the text of the prompt, even if it came from a file. `--prompt=` allows a text that starts with `-`. */
+/**
+ * Contains the text of the prompt, even if it came from a file. `--prompt=` allows a prompt that starts with `-`.
+ */
 export const adhocLine = (
   agent: string,
   { concurrency, check = [], permissions }: AdhocOptions,

@@ -50,7 +50,7 @@ export function historyTable(db: Database) {
       const events = toHistoryOfList(runId, afterSeq, list === null ? [] : JSON.parse(list));
       if (events?.length === total) return events;
     } catch {
-      // Reading row by row finds the damaged event, and succeeds if the batch was only too large for one text.
+      // Reading row by row finds the damaged event, and succeeds if the batch was only too large for one string.
     }
     const rows: EventRow[] = after.all(runId, afterSeq, rowsAtOnce);
     return toHistory(runId, afterSeq, rows);

@@ -51,7 +51,7 @@ const notMap: Complaint = {
 
 const longestTitle = 100;
 
-/** First `#` heading of a text, or else its first line; `undefined` if the text is empty. */
+/** First `#` heading of the text, or else its first line; `undefined` if the text is empty. */
 export function titleOf(body: string): string | undefined {
   let inCode = false;
   const lines = body.split('\n').filter(line => {

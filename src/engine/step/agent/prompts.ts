@@ -37,5 +37,5 @@ export const answerPrompt = (error: ErrorData): string =>
 export const repeatedPrompt = (prompt: string, news: string): string =>
   `${prompt}\n\n## What has happened since\n\nYou have already worked on this task in this folder.\n\n${news}`;
 
-/** Keeps the end of a long text, which matters most. */
+/** Keeps the end of long text, which matters most. */
 const quoted = (text: string): string => fenced(text.length > maxQuote ? `…${text.slice(-maxQuote)}` : text);
