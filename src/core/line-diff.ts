@@ -1,4 +1,4 @@
-/** One line of a diff of two texts. */
+/** One line of a diff. */
 export interface DiffLine {
   readonly kind: 'same' | 'removed' | 'added';
   readonly text: string;

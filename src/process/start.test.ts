@@ -126,7 +126,7 @@ describe('the output of a process', () => {
     expect(readFileSync(path('log'), 'utf8')).toBe('before\nafter\n');
   });
 
-  test('is written completely to the log even if it has 100 MB, with only its end in memory', async () => {
+  test('is written completely to the log even if it is 100 MB, with only its end in memory', async () => {
     const bytes = 100_000_000;
     const script = `head -c ${bytes - 4} /dev/zero; printf done`;
     const { tail } = await lab().sh(script, { logFile: path('log') }).ended;
@@ -160,7 +160,7 @@ describe('a background process that outlives its parent', () => {
     expect((await child.stop(patient)).ended).toEqual([{ ...left, by: 'SIGTERM' }]);
   });
 
-  test('does not cost any output that was printed before', async () => {
+  test('loses no output that was printed before', async () => {
     const child = lab().sh('head -c 60000 /dev/zero; sleep 1000 & :', { settleMs: 0, logFile: path('log') });
     await child.ended;
     expect(statSync(path('log')).size).toBe(60_000);

@@ -29,7 +29,7 @@ describe('commands of a case', () => {
     expect(symmetricSteps(load(all + trigger('a')))).toEqual([]);
   });
 
-  it('are not symmetric if a text of the case mentions one of them', () => {
+  it('are not symmetric if the case mentions one of them', () => {
     const all = steps(worker('a', 'ann'), worker('b', 'bob'));
     const about = (text: string) => symmetricSteps(load(`${all}[files]\n"README.md" = "${text}"\n`));
     expect(about('Ask ann.')).toEqual([]);

@@ -2,8 +2,8 @@ import { isDeepStrictEqual } from 'node:util';
 import type { CaseManifest, CaseStep } from '../manifest/manifest.ts';
 
 /**
- * Groups the commands of a concurrent group that differ only in their names, so that swapping them gives the same case. A
- * command that any text of the case mentions by name is left out.
+ * Groups the commands of a concurrent group that differ only in their names, so that swapping them gives the same
+ * case. A command that the case mentions by name is left out.
  */
 export function symmetricSteps(manifest: CaseManifest): readonly (readonly string[])[] {
   const texts = [

@@ -44,7 +44,7 @@ const some = [
 ];
 
 describe('findCases', () => {
-  it('finds all case files that are named like their folder, sorted by group and name', () => {
+  it('finds all case files that are named after their folder, sorted by group and name', () => {
     write(...some, 'cases/node_modules/x/x.toml', 'cases/.hidden/.hidden.toml', 'elsewhere/other/other.toml');
     const { cases, orphans } = findCases({ cwd });
     expect(cases.map(idOf)).toEqual([
@@ -162,7 +162,7 @@ describe('the orphans of a search', () => {
     );
   });
 
-  it('include case files that are not named like their folder', () => {
+  it('include case files that are not named after their folder', () => {
     write('cases/landing/land.toml', 'cases/landing/land.snap', 'cases/loose.toml', 'cases/cases.toml');
     expect(explained()).toMatchInlineSnapshot(`
       [

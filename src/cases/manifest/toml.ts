@@ -27,7 +27,7 @@ interface TomlPositions {
   valueAt(path: Path): Range;
 }
 
-/** Finds the positions in a text that the TOML parser has accepted; it reports no errors. */
+/** Finds positions in text that the TOML parser has accepted; it reports no errors. */
 export function findPositions(text: string): TomlPositions {
   const root = new PositionFinder(text).find();
   return {

@@ -84,10 +84,10 @@ describe('the diff of two snapshots', () => {
   });
 });
 
-describe('for any two texts, the diff', () => {
+describe('for any two strings, the diff', () => {
   const lines = fc.array(fc.constantFrom('a', 'b', 'c', '', '--- s ---'), { maxLength: 30 });
 
-  it('contains both texts, with the fewest changes', () => {
+  it('contains both strings, with the fewest changes', () => {
     fc.assert(
       fc.property(lines, lines, (before, after) => {
         const diff = diffLines(before, after);

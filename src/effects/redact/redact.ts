@@ -111,7 +111,7 @@ function replacePaths(paths: readonly NamedPath[]): Replace {
     );
 }
 
-/** Longest first, so that the longer of two texts with the same prefix matches. */
+/** Longest first, so that the longer of two strings with the same prefix matches. */
 const anyOf = (texts: Iterable<string>): string =>
   [...texts]
     .sort((a, b) => b.length - a.length || (a < b ? -1 : 1))

@@ -146,7 +146,9 @@ export const tokenPatterns: readonly TokenPattern[] = kinds.map(({ name, before 
 
 const signsOf = (chosen: readonly SecretKind[]) => [...new Set(chosen.map(({ sign }) => sign))].join('|');
 
-/** A text, or a line of JSON, that matches neither contains no token. Ignoring case is slow, so there are two. */
+/**
+ * Text, or a line of JSON, that matches neither pattern contains no token. Ignoring case is slow, so there are two.
+ */
 const signs = {
   exact: signsOf(kinds.filter(({ anyCase }) => !anyCase)),
   anyCase: signsOf(kinds.filter(({ anyCase }) => anyCase)),

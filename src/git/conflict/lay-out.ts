@@ -215,7 +215,7 @@ function describeConflicts(
   });
 }
 
-/** Describes a conflicted file. `isMarked` tells whether it has markers. */
+/** Describes a conflicted file. `isMarked` says whether it has markers. */
 export function describeConflict(
   path: string,
   {

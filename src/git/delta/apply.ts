@@ -301,7 +301,7 @@ async function solvedAsBefore(
   });
 }
 
-/** Whether two texts contain the same conflict, apart from the ids of the commits in their markers. */
+/** Whether two files contain the same conflict, apart from the ids of the commits in their markers. */
 export const isSameConflict = (a: string, b: string): boolean =>
   isMarked.test(a) && unnamed(a) === unnamed(b);
 

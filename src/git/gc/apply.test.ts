@@ -38,7 +38,7 @@ async function gcLab() {
 }
 
 describe('garbage collection', () => {
-  it('removes workspaces that are empty or landed, keeps the others, and tells why', async () => {
+  it('removes workspaces that are empty or landed, keeps the others, and says why', async () => {
     const { lab, repository, owner, make, collect, branches } = await gcLab();
     const empty = await make('empty', 'ended');
     const unlanded = await make('unlanded', 'ended');

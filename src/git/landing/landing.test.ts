@@ -133,7 +133,7 @@ describe('a landing', () => {
     expect(lab.git('ls-tree', '--name-only', 'main')).toBe('a.txt\nb.txt');
   });
 
-  it('tells how to resolve a conflict even if the source is not checked out', async () => {
+  it('explains how to resolve a conflict even if the source is not checked out', async () => {
     const { lab, work } = labWithWork();
     const commit = lab.commit(work, 'a.txt', 'theirs\n');
     lab.gitAt(work, 'switch', '--quiet', '--detach');

@@ -209,7 +209,7 @@ function notJson(text: string): string {
   return `did not print JSON: line ${breaks} is ${shown(lines[breaks - 1] ?? '')}`;
 }
 
-/** Whether a text can be completed to valid JSON. */
+/** Whether the text can be completed to valid JSON. */
 function isJsonPrefix(beginning: string): boolean {
   try {
     JSON.parse(beginning);

@@ -157,7 +157,7 @@ function whyOpen({ tasks, broken, claims }: TaskIndex, need: string): string {
   return own ? ` (${own.word})` : '';
 }
 
-/** Agent that starts the task, or a text that says why there is none. */
+/** Agent that starts the task, or a message that says why there is none. */
 function agentFor({ agents, defaultAgent }: TaskIndex, task: Task): ChosenAgent | string {
   if (task.agent !== undefined) {
     return agents.has(task.agent) ? { name: task.agent, by: 'task' } : noAgent(task.agent, agents);

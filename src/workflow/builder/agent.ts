@@ -165,7 +165,10 @@ function agentOutput(schema: Schema, reader: OptionReader): AgentOutput | undefi
   return parse && { schema: described, parse };
 }
 
-/** Returns the JSON Schema of the input side, which is what the agent writes. Returns a text if it has none. */
+/**
+ * Returns the JSON Schema of the input side, which is what the agent writes, or a message that says why there is
+ * none.
+ */
 function jsonSchemaOf(schema: Schema): JsonObject | string {
   if (!('toJSONSchema' in schema) || typeof schema.toJSONSchema !== 'function')
     return 'the schema has no `toJSONSchema`';

@@ -157,7 +157,7 @@ export class OptionReader {
     if (ms === undefined) {
       this.problem(
         `${option} must be a duration, not ${show(duration)}`,
-        'use milliseconds, or a text such as "30s" or "1h30m"',
+        'use milliseconds, or a string such as "30s" or "1h30m"',
       );
     }
     return ms;

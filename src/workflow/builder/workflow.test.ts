@@ -132,7 +132,7 @@ describe('the definition of a workflow', () => {
         hint: the first attempt counts too
 
       step "tired": timeout must be a duration, not "soon"
-        hint: use milliseconds, or a text such as "30s" or "1h30m"
+        hint: use milliseconds, or a string such as "30s" or "1h30m"
 
       step "gate": no choice lets the run continue
         hint: add a choice other than "reject"

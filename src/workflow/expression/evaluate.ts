@@ -216,7 +216,7 @@ function parseJson(text: string): Json {
   } catch {
     const shown = text.length > 60 ? `${text.slice(0, 60)}…` : text;
     throw failed(
-      `fromJSON() got a text that is not JSON: ${shown || '(empty)'}`,
+      `fromJSON() got a string that is not JSON: ${shown || '(empty)'}`,
       'make sure that the step prints only JSON',
     );
   }

@@ -47,7 +47,7 @@ export const unclosed = (open: number): ParseFault => ({
   end: open + openingMark.length,
 });
 
-/** Returns the value itself if the template is a single expression, and a text otherwise. */
+/** Returns the value itself if the template is a single expression, and a string otherwise. */
 export function evaluateTemplate({ parts }: Template, context: EvaluationContext): Json {
   const [only, ...others] = parts;
   if (only !== undefined && typeof only !== 'string' && others.length === 0) return evaluate(only, context);
@@ -76,7 +76,7 @@ export function parseCondition(text: string): ParsedCondition {
     kind: 'faults',
     faults: [
       {
-        message: 'text outside of `${{ }}` turns this condition into a text, which is always true',
+        message: 'text outside of `${{ }}` turns this condition into a string, which is always true',
         hint: 'remove `${{ }}` from the condition',
         start,
         end: text.trimEnd().length,

@@ -25,7 +25,7 @@ export const writeEvents = (response: ServerResponse, events: readonly ServerEve
   }
 };
 
-/** Splits a text into up to three pieces, as models stream it. */
+/** Splits text into up to three pieces, as models stream it. */
 export function pieces(text: string): readonly string[] {
   const size = Math.max(1, Math.ceil(text.length / 3));
   return Array.from({ length: Math.max(1, Math.ceil(text.length / size)) }, (_, i) =>

@@ -174,7 +174,7 @@ const wide =
   /^[\p{Emoji_Presentation}\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\u3000-\u303E\uFF01-\uFF60\uFFE0-\uFFE6]|\uFE0F/u;
 const halfWidth = /^[\uFF61-\uFFDC]/u;
 
-/** Returns the number of terminal columns of a text. East Asian wide characters and emoji take two. */
+/** Returns the number of terminal columns of the text. East Asian wide characters and emoji take two. */
 function displayWidth(text: string): number {
   if (/^[\u0020-\u007E]*$/.test(text)) return text.length;
   let width = 0;
@@ -183,7 +183,7 @@ function displayWidth(text: string): number {
   return width;
 }
 
-/** Lines and columns of a text. */
+/** Lines and columns of the text. */
 export class LineIndex {
   readonly #text: string;
   readonly #starts: readonly number[];
