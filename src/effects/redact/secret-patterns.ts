@@ -146,17 +146,13 @@ export const tokenPatterns: readonly TokenPattern[] = kinds.map(({ name, before 
 
 const signsOf = (chosen: readonly SecretKind[]) => [...new Set(chosen.map(({ sign }) => sign))].join('|');
 
-/**
- * Text, or a line of JSON, that matches neither pattern contains no token. Ignoring case is slow, so there are two.
- */
+/** Text, or a line of JSON, that matches neither pattern contains no token. Ignoring case is slow, so there are two. */
 const signs = {
   exact: signsOf(kinds.filter(({ anyCase }) => !anyCase)),
   anyCase: signsOf(kinds.filter(({ anyCase }) => anyCase)),
 } as const;
 
-/**
- * Returns a test for whether text may contain a token, or a match of `others`, the source of a regular expression.
- */
+/** Returns a test for whether text may contain a token, or a match of `others`, the source of a regular expression. */
 export function signDetector(others = ''): (text: string) => boolean {
   const exact = new RegExp(others === '' ? signs.exact : `${others}|${signs.exact}`);
   const anyCase = new RegExp(signs.anyCase, 'i');

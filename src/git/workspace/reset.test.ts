@@ -99,7 +99,7 @@ describe('resetting a workspace', () => {
     expect(lab.git('rev-parse', branch)).toBe(clean[1]);
   });
 
-  it('is refused for a folder that Reprise did not create, for no commit, and with another repository inside', async () => {
+  it('is refused for a folder that Reprise did not create, an invalid commit, or a workspace that contains another repository', async () => {
     const { lab, path, reset } = await resetLab();
     const repository = await lab.open();
     const request = { repository, owner: lab.owner, path: lab.root, commit: 'main' };
