@@ -46,7 +46,7 @@ describe('a diff', () => {
     expect(lab.fingerprint()).toEqual(before);
   });
 
-  it('does not depend on settings, and runs no program of the repository', async () => {
+  it('does not depend on settings, and runs no program from the repository', async () => {
     const lab = new Lab();
     const base = lab.git('rev-parse', 'HEAD');
     writeFileSync(join(lab.root, '.git/info/attributes'), '*.txt diff=loud\n');

@@ -18,8 +18,8 @@ interface DiffRequest {
 }
 
 /**
- * Returns the output of `git diff`, independent of the user's settings and without running programs of the repository. The
- * worktree and its index stay unchanged. Throws GIT_FAILED if the base or the head is not a commit.
+ * Returns the output of `git diff`, independent of the user's settings and without running programs from the
+ * repository. The worktree and its index stay unchanged. Throws GIT_FAILED if the base or the head is not a commit.
  */
 export async function diffOf({ repository, head, ...request }: DiffRequest): Promise<string> {
   if (typeof head === 'string') return print(repository.git, [request.base, head], request);

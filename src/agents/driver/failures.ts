@@ -146,7 +146,7 @@ function readDelay(text: string, now: number): number | undefined {
   return now + total;
 }
 
-/** Returns the next occurrence of a time of day, in the given time zone or the one of this machine. */
+/** Returns the next occurrence of a time of day, in the given time zone or the local one. */
 function readTimeOfDay(text: string, now: number): number | undefined {
   const said = /\b(?:at|resets?)\s+(\d{1,2})(?::(\d\d))?\s*([ap])m(?:\s*\(([\w/+-]+)\))?/i.exec(text);
   if (!said) return undefined;

@@ -39,7 +39,7 @@ it('starts from the same commit in every folder and with any workflows', async (
   expect(readFileSync(join(one.repo, '.reprise/workflows/one.yaml'), 'utf8')).toBe('steps: []');
 });
 
-it('uses the definitions of the project if the case says so, and those of the case that the project lacks', async () => {
+it('uses the definitions of the project if the case says so, and falls back to those of the case', async () => {
   const project = folder();
   mkdirSync(join(project, '.reprise/workflows'), { recursive: true });
   writeFileSync(join(project, '.reprise/workflows/one.yaml'), 'steps: [] # of the project');

@@ -68,7 +68,7 @@ interface SharedEntry {
   readonly n: number;
   readonly lane: string;
   readonly op: string;
-  /** Keys shared with another command. Empty for the end of an effect, which does not repeat the keys of its begin. */
+  /** Keys shared with another command. Empty for the end of an effect, which does not repeat the keys of its start. */
   readonly met: readonly string[];
 }
 
@@ -86,7 +86,7 @@ function sharedEntries(entries: readonly RecordedEntry[]): readonly SharedEntry[
   });
 }
 
-/** Keys of lists of all runs or workers. Commands that only update their own rows do not share them. */
+/** Keys that stand for all runs or all workers. Commands that only update their own rows do not share them. */
 const looksAtAll: ReadonlySet<string> = new Set([
   'store:',
   'lease:',

@@ -27,7 +27,7 @@ const error = z.strictObject({
   exitCode: optional(z.number()),
 });
 
-/** Events of agents, by type. A missing `tool`, `input` or `id` of an end is the one of an earlier line. */
+/** Events of agents, by type. A missing `tool`, `input` or `id` of an end is that of an earlier line. */
 export const eventSchemas = {
   started: z.strictObject({
     type: z.literal('started'),

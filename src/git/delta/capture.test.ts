@@ -201,7 +201,7 @@ test.each([
   await expect(stateOf(checkout)).rejects.toMatchObject(refusal);
 });
 
-test('files with conflicts of a stash are refused by name', async () => {
+test('files with conflicts from a stash are refused by name', async () => {
   const checkout = quarrel();
   checkout.write('src/a.txt', 'three\n');
   checkout.git('stash', 'push', '--quiet');

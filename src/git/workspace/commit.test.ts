@@ -221,7 +221,7 @@ describe('the number of changes', () => {
     ['a deleted file', (work: string) => rmSync(join(work, 'long.txt'))],
     ['a file made executable', (work: string) => chmodSync(join(work, 'long.txt'), 0o755)],
     ['a binary file', (work: string) => writeFileSync(join(work, 'long.txt'), Buffer.alloc(3000, '\0x'))],
-  ])('is the one of git diff for %s', async (_, change) => {
+  ])('matches git diff for %s', async (_, change) => {
     const { lab, work, git } = await commitLab();
     writeFileSync(join(work, 'long.txt'), lines(80, 'old'));
     lab.gitAt(work, 'add', '--all');
