@@ -183,7 +183,7 @@ export async function statusCommand(
   return exitCodes.ok;
 }
 
-/** Reads the status again and again. */
+/** Reads the status repeatedly. */
 class StatusReader {
   readonly #context: TaskContext;
   #written: WrittenTasks | undefined;

@@ -93,7 +93,7 @@ describe('conflict keys', () => {
     }
   });
 
-  it('are held by a long effect from its begin to its end', async () => {
+  it('are held by a long effect from its start to its end', async () => {
     const spans = await play([
       [{ name: 'long', keys: { writes: ['main'] }, turns: 5, long: true }],
       [{ name: 'short', keys: { writes: ['main'] }, turns: 0 }],

@@ -14,7 +14,7 @@ export interface Keys {
 /**
  * One kind of call to the outside world, declared once.
  *
- * A `short` effect is one entry in the schedule and runs to completion. A `long` effect is two entries, its begin and
+ * A `short` effect is one entry in the schedule and runs to completion. A `long` effect is two entries, its start and
  * its end: other lanes continue in between, and it can be cancelled. An effect with an `enabled` condition waits for
  * something inside this process (a mailbox, a join, a lock): never write such a wait as sleep-and-retry.
  */

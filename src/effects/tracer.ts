@@ -9,7 +9,7 @@ export interface TracedRequest {
   readonly keys: Keys;
 }
 
-/** Phase of an entry in the schedule. A short effect is one entry, a long one is two: its begin and its end. */
+/** Phase of an entry in the schedule. A short effect is one entry, a long one is two: its start and its end. */
 export type Phase = 'short' | 'begin' | 'end';
 
 /** Position of an entry: `n` among all entries, `i` within its lane, both from 0. */

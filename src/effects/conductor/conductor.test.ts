@@ -362,7 +362,7 @@ async function killed(
 
 describe('an abandoned lane', () => {
   const moments = (['granted', 'settled'] as const).flatMap(call => [0, 1, 2, 3].map(n => ({ call, n })));
-  // Entry 0 is the begin of the build, which does not settle.
+  // Entry 0 is the start of the build, which does not settle.
   const reached = moments.filter(({ call, n }) => call === 'granted' || n > 0);
   it.each(reached)('replays identically if it is abandoned when entry $n is $call', async at => {
     const live = await killed(tracer => createLiveWorld({ tracer }), at);

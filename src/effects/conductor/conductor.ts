@@ -301,7 +301,8 @@ class Conductor implements ConductedWorld {
 
   #decide(): void {
     if (this.#endedLanes.length > 0) this.#reportEndedLanes();
-    // No lane runs, so every live lane is parked. After a begin that is still true, hence the loop.
+    // No lane runs, so every live lane is parked. That is still true after the start of a long
+    // effect, hence the loop.
     while (this.#running.size === 0 && this.#grants.canDecide && !this.#happens && !this.#stop.error)
       this.#stop.guard(() => this.#continue());
   }

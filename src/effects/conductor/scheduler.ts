@@ -12,7 +12,7 @@ export interface PendingLane {
   readonly parent: PendingLane | undefined;
 }
 
-/** The next entry of a lane, waiting to be granted: a short effect, or the begin or the end of a long one. */
+/** The next entry of a lane, waiting to be granted: a short effect, or the start or end of a long one. */
 export interface PendingEffect extends TracedRequest {
   readonly lane: PendingLane;
   /** Name as on tapes: the name of the effect, with `.begin` or `.end` for a long one. */

@@ -50,7 +50,7 @@ export interface Move {
    * the last moves of the lanes that it waited for.
    */
   readonly after?: readonly number[];
-  /** Whether it ends a long effect, which has held its keys since its begin and blocked every conflicting move. */
+  /** Whether it ends a long effect, which has held its keys since its start and blocked every conflicting move. */
   readonly isEnd?: true;
   /** Whether it disabled itself for all lanes until its keys are written again: a lock was taken. */
   readonly isExclusive?: true;

@@ -10,11 +10,11 @@ export interface RecordedEntry {
   readonly i: number;
   /** Name of the effect, with `.begin` or `.end` for a long one. */
   readonly op: string;
-  /** Keys of a short effect or of a begin. */
+  /** Keys of a short effect, or of the start of a long one. */
   readonly keys?: Keys | undefined;
-  /** Compared part of the arguments of a short effect or of a begin. */
+  /** Compared part of the arguments of a short effect, or of the start of a long one. */
   readonly args?: unknown;
-  /** Outcome. Absent for a begin, and for an effect interrupted by a crash. */
+  /** Outcome. Absent for the start of a long effect, and for an effect interrupted by a crash. */
   readonly outcome?: EffectOutcome | undefined;
 }
 
