@@ -66,7 +66,7 @@ export const fields: Readonly<Record<string, string>> = {
   'step.failed.error': error,
   'step.failed.output': 'Results of the copies, if the step fans out.',
   'step.cancelled.output': 'Results of the copies, if the step fans out.',
-  'step.cancelled.reason': 'Reason of the request, or the step that failed.',
+  'step.cancelled.reason': 'Reason for the request, or the step that failed.',
   'step.skipped.fingerprint': 'Hash of the definition of the step.',
   'step.skipped.reason':
     'Why it was skipped: its condition was false, a step that it needs did not complete, another step failed, or the run was cancelled.',
@@ -135,7 +135,7 @@ export const fields: Readonly<Record<string, string>> = {
   'signal.received.name': 'Name of the signal.',
   'signal.received.payload': 'Payload of the signal; `null` if there was none.',
   'signal.received.by': 'Sender of the signal.',
-  'cancel.requested.reason': 'Reason of the request.',
+  'cancel.requested.reason': 'Reason for the request.',
   'cancel.requested.by': 'Person who asked.',
   'cancel.requested.error': 'If present, the run ends as failed with this error instead of as cancelled.',
 };

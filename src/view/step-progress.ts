@@ -212,14 +212,14 @@ export class StepProgress {
   /** Start of the first attempt since the step was last pending. */
   startedAt: number | undefined;
   endedAt: number | undefined;
-  /** Time since `startedAt` during which no process was running the run. */
+  /** Time since `startedAt` during which no process executed the run. */
   idleMs = 0;
   waits: WaitingFor[] = [];
   /** Start of the next attempt. */
   retryAt: number | undefined;
   /** Error of the last failed attempt. */
   error: ErrorData | undefined;
-  /** Reason of the cancellation. */
+  /** Reason for the cancellation. */
   reason: string | undefined;
   skipped: EventOf<'step.skipped'>['data'] | undefined;
   answer: EventOf<'approval.given'>['data'] | undefined;

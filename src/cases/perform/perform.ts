@@ -15,8 +15,8 @@ import { commandEffect, type StepIo, stepIo } from './step-io.ts';
 import { type Watch, watchCase } from './triggers.ts';
 
 /**
- * Suspends all lanes of a world while a killed command is restarted: an open top-level lane without a request counts as
- * running. Without it, the other commands would get ahead of the restarted one by as much as the restart takes.
+ * Suspends all lanes of a world while a killed command is restarted: an open top-level lane without a request counts
+ * as running. Otherwise the other commands would get ahead of the killed one while it restarts.
  */
 class HeldWorld {
   readonly #world: Pick<World, 'open'>;
@@ -98,7 +98,7 @@ interface PerformanceOptions {
   readonly interrupt?: AbortSignal | undefined;
   /** Called synchronously when a command is killed. */
   readonly onKill?: ((step: string) => void) | undefined;
-  /** Returns the command that is started immediately after a kill. By default nothing is. */
+  /** Returns the command that is started immediately after a kill. By default, none is. */
   readonly restart?: ((killed: CaseStep) => CaseStep | undefined) | undefined;
 }
 

@@ -66,7 +66,7 @@ export async function recordStep(recording: StepRecording): Promise<ReplayOutcom
   let folder: string | undefined;
   try {
     const loaded = loadRecording(found, manifest, context.cwd);
-    // In the case folder, so that leftovers of a crash are noticed.
+    // The temporary folder is inside the case folder, so that leftovers of a crash are noticed.
     folder = mkdtempSync(join(found.folder, '.recording-'));
     stage = await stageOf(found, manifest, context);
     const journal = join(folder, 'journal');

@@ -50,7 +50,7 @@ export async function recordCase(
   replay: typeof replayCase = replayCase,
 ): Promise<ReplayOutcome> {
   let stage: Stage | undefined;
-  // In the case folder, so that leftovers of a crash are noticed.
+  // The temporary folder is inside the case folder, so that leftovers of a crash are noticed.
   const folder = mkdtempSync(join(found.folder, '.recording-'));
   try {
     stage = await stageOf(found, manifest, context);

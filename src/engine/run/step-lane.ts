@@ -168,7 +168,7 @@ function knownWork({ work, error }: NodeState): KnownWork {
   };
 }
 
-/** Finds the work of another step. A copy looks next to its fan-out. */
+/** Finds the work of another step. For a copy, that is a sibling of its fan-out. */
 function finishedWork(state: RunState, { node }: NodeState, id: string): FinishedWork {
   const other = state.at(siblingUnit(node.path, id));
   if (!other) return {};

@@ -26,7 +26,7 @@ test('removeOldJournals makes room for one more run and keeps all journals of a 
   expect(kept(stateDir)).toEqual(['2', '4']);
 });
 
-test('removeOldJournals removes the oldest journals if all together are too large', () => {
+test('removeOldJournals removes the oldest journals if they are too large in total', () => {
   const stateDir = stateWith([{ run: 'a', bytes: 100 }, { run: 'b', bytes: 300 }, { bytes: 300 }]);
   for (const folder of journalFolders(stateDir)) noteSize(folder);
   removeOldJournals(stateDir, { mostRuns: 10, mostBytes: 650 });

@@ -145,7 +145,7 @@ function checkName({ name, context, known, at }: NameCheck): readonly ParseFault
   const add =
     context === 'inputs'
       ? `declare it under \`inputs:\``
-      : `declare it under \`env:\`, or read the variable of the process in the script: "$${name}"`;
+      : `declare it under \`env:\`, or read the environment variable in the script: "$${name}"`;
   return [
     {
       message: `\`${context}.${name}\` is not declared`,

@@ -31,8 +31,8 @@ export interface HeldSlot {
 const pollMs = { first: 20, max: 500 };
 
 /**
- * Waits for one of the slots that an agent has across all processes of the project. Each slot is a separate lock, which
- * is taken over only from an owner that is provably dead. Rejects with the reason of the signal.
+ * Waits for one of the slots that an agent has across all processes of the project. Each slot is a separate lock,
+ * which is taken over only from an owner that is provably dead. Rejects with the signal's reason.
  */
 export async function takeSlot(request: SlotRequest): Promise<HeldSlot> {
   const { clock, signal } = request;
