@@ -113,7 +113,7 @@ export interface SessionHost {
   readonly unit?: SessionUnit | undefined;
   /** File that the output of the agent is appended to. */
   readonly logFile?: string | undefined;
-  /** Returns the time in milliseconds since the epoch, to resolve texts such as "try again in 5 minutes". */
+  /** Returns the time in milliseconds since the epoch, to resolve phrases such as "try again in 5 minutes". */
   now?(): number;
 }
 

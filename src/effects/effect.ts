@@ -28,9 +28,9 @@ export interface EffectDefinition<Args, Result> {
   readonly enabled?: (args: Args) => boolean;
   /**
    * Wait of a long effect for something outside this process (a lock, another process): whether the wait is over, and
-   * the keys that the effect touches then. In a live run the effect is simply performed and waits by itself. A conductor
-   * lets it end only when the wait is over, and performs all of it at that moment. Such an effect must have no `keys`,
-   * since those are held from begin to end.
+   * the keys that the effect touches then. In a live run the effect is simply performed and waits by itself. A
+   * conductor lets it end only when the wait is over, and performs all of it at that moment. Such an effect must have
+   * no `keys`, since those are held from start to end.
    */
   readonly awaits?: {
     readonly keys: (args: Args) => Keys;
@@ -84,7 +84,7 @@ export function isFlat(value: object): boolean {
 export interface Cancellation {
   /** Signal for APIs that take one. Created on first access, because creating one is slow. */
   readonly signal: AbortSignal;
-  /** Calls the listener on cancellation, or at once if the effect is already cancelled. */
+  /** Calls the listener on cancellation, or immediately if the effect is already cancelled. */
   onCancel(listener: () => void): void;
 }
 

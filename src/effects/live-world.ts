@@ -139,7 +139,7 @@ class LiveWorld implements AbandonableWorld {
     lane.end();
     this.#lanes.delete(lane.name);
     this.#reconsider();
-    // Without this, every promise of the process would keep tracking each empty world that ever existed.
+    // Without this, every promise in the process would keep tracking each empty world that ever existed.
     if (this.#lanes.size === 0 && this.#performing === 0) this.#context.disable();
   }
 

@@ -89,7 +89,7 @@ export interface OutputOptions {
   readonly onLine?: OnLine | undefined;
   /** Length at which lines are cut. Defaults to 8192. */
   readonly maxLineLength?: number | undefined;
-  /** Called when a stream was closed by the process or at its end. Must not throw. */
+  /** Called when the process closes a stream or ends. Must not throw. */
   readonly onStreamEnd?: ((stream: OutputStream) => void) | undefined;
 }
 

@@ -33,7 +33,7 @@ it('returns the output and exit code of each program, without those of earlier o
   ]);
 });
 
-it('passes every byte of input and output, also more than fits into a pipe', async () => {
+it('passes every byte of input and output, even if they do not fit into a pipe', async () => {
   const input = Buffer.from(Array.from({ length: 300_001 }, (_, at) => at % 256));
   const { stdout } = await pool.run(['cat'], { cwd: folder, env, input });
   expect(stdout.equals(input)).toBe(true);

@@ -181,7 +181,7 @@ describe('aborting', () => {
     expect(existsSync(path('started'))).toBe(false);
   });
 
-  test('stops a deep tree that ignores SIGTERM, also a process in another session', async () => {
+  test('stops a deep tree that ignores SIGTERM, including a process in another session', async () => {
     const abort = new AbortController();
     const lines = new Lines();
     writeFileSync(

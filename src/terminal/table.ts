@@ -1,6 +1,6 @@
 import { type Colour, displayWidth, filled, filledBefore, type Paint, truncate } from './text.ts';
 
-/** Cell of a table. Its texts must not contain escape sequences or line feeds. */
+/** Cell of a table. Its text must not contain escape sequences or line feeds. */
 export interface Cell {
   /** Text before the main text, without color. */
   readonly lead?: string | undefined;

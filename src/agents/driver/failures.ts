@@ -78,7 +78,10 @@ const isConnectionFailureText = (text: string): boolean =>
     text,
   );
 
-/** Whether Codex lost the race to create its databases, which happens when several processes start it the first time. */
+/**
+ * Whether Codex lost the race to create its databases, which happens when several processes start it for the first
+ * time.
+ */
 export const isStartRace = ({ message }: ErrorData): boolean =>
   /failed to initialize (sqlite )?state runtime/i.test(message);
 

@@ -110,7 +110,7 @@ async function performOn(
   );
   performance.forget();
   const left = exploring.left();
-  // The error is known already. An unfinished world would keep tracking every promise of the process.
+  // The error is known already. An unfinished world would keep tracking every promise in the process.
   await world.finish().catch(() => {});
   const performed = {
     trace: exploring.trace,

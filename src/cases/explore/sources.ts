@@ -146,7 +146,7 @@ function oneStallEach(
   };
 }
 
-/** Stalls before irreversible moves come first: these reveal most when the command is out of date. */
+/** Stalls before irreversible moves come first: they reveal the most when the command is out of date. */
 const weightOf = ({ keys: { writes = [] } }: Move): number =>
   Math.max(0, ...writes.map(key => (key.startsWith('ref:') ? 2 : /^(claim|lock|slot):/.test(key) ? 1 : 0)));
 
@@ -213,7 +213,8 @@ class SomeOrders implements ScheduleSource {
     const seed = this.#seed++;
     const by = this.#samplers[seed % this.#samplers.length] ?? 'random';
     const policy = samplers[by](seed, this.#expected);
-    // In every other schedule time passes only while all lanes wait: these are shorter, and most races need no time.
+    // In half of the schedules, time passes only while all lanes wait: these are shorter, and most races need no
+    // time.
     return { policy: { ...policy, isCalm: seed % 2 === 0 }, by, adversity: noFaults, seed };
   }
 
@@ -249,8 +250,8 @@ const upTo = (count: number): readonly number[] => Array.from({ length: count },
 const sum = (numbers: readonly number[]): number => numbers.reduce((a, b) => a + b, 0);
 
 /**
- * Supplies each fault once, in the schedule without preemption. The faults are scattered, so that an exploration that is
- * cut short has tried points of the whole schedule.
+ * Supplies each fault once, in the schedule without preemption. The faults are scattered, so that an exploration that
+ * is cut short has tried points from the whole schedule.
  */
 function oneFaultEach(faultSets: readonly Faults[]): ScheduleSource {
   let seed = 0;

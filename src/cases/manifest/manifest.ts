@@ -76,7 +76,7 @@ export interface Expectation {
   readonly files: Readonly<Record<string, ExpectedFile>>;
   /** Subjects of all commits on main, oldest first. */
   readonly main: readonly string[] | undefined;
-  /** Texts, or regular expressions between slashes (`patternOf`). */
+  /** Strings, or regular expressions between slashes (`patternOf`). */
   readonly output: readonly string[];
   readonly notOutput: readonly string[];
 }

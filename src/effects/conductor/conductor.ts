@@ -215,7 +215,7 @@ class Conductor implements ConductedWorld {
       );
     this.#stop.guard(() => this.#scheduler.finished(this.#count.witness));
     await this.#grants.performance;
-    // Without this, every promise of the process would keep tracking each empty world that ever existed.
+    // Without this, every promise in the process would keep tracking each empty world that ever existed.
     this.#context.disable();
     if (this.#stop.error) throw this.#stop.error;
   }

@@ -109,7 +109,7 @@ describe('redaction of known secrets', () => {
   });
 });
 
-/** Pieces of random texts, in which every kind of match can be next to every other. */
+/** Pieces of random text, in which every kind of match can be next to every other. */
 const pieces = fc.constantFrom(
   ...paths.flatMap(({ path }) => [path, `${path}/x`]),
   ...secrets.map(({ value }) => value),

@@ -23,7 +23,7 @@ export interface Redactor {
   expand(value: unknown): unknown;
 }
 
-/** Upper limit for the rounds in which a replacement exposes another match; real texts need fewer. */
+/** Upper limit for the rounds in which a replacement exposes another match; real text needs fewer. */
 const mostRounds = 8;
 
 export function createRedactor({ paths, secrets }: RedactorOptions): Redactor {

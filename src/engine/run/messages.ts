@@ -234,7 +234,8 @@ function timeoutError({ node, timedOut }: NodeState): ErrorData {
 }
 
 /**
- * Converts a thrown value for history. Keeps only fields that are texts, because a thrown error may contain anything.
+ * Converts a thrown value for history. Keeps only fields that are strings, because a thrown error may contain
+ * anything.
  */
 export function thrownError(thrown: unknown): ErrorData {
   const { code, message, hint, name, stack } = toErrorData(thrown);

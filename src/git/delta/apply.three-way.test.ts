@@ -130,7 +130,7 @@ test('a session that amended its base cannot be merged into another base', async
   expect(noticeable(other)).toEqual(untouched);
 });
 
-test('an ignored file at the path of a committed file is overwritten, as by git', async () => {
+test('an ignored file at the path of a committed file is overwritten, as git does', async () => {
   const { checkout } = furnished();
   const other = checkout.clone('the second');
   other.write('build/out.txt', 'built here\n');

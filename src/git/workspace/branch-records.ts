@@ -60,7 +60,7 @@ function toRecord(text: string | undefined): BranchRecord | undefined {
   };
 }
 
-/** Ref that keeps commits which exist nowhere else. */
+/** Ref that keeps commits that exist nowhere else. */
 export interface ParkedRef {
   readonly ref: string;
   readonly commit: string;

@@ -66,7 +66,7 @@ describe('a damaged store', () => {
     await expect(refused).rejects.toThrow(reason);
   });
 
-  it('is rejected at the first damaged event, also far into a long history', async () => {
+  it('is rejected at the first damaged event, even far into a long history', async () => {
     const { file, store } = await temporaryStore();
     const steps = Array.from({ length: 1200 }, (_, index) => completed(`s${index}`));
     await store.createRun(newRun('r1', { events: [started, ...steps] }));

@@ -19,7 +19,7 @@ const given: Given = {
 
 describe('operators as in GitHub Actions', () => {
   test.each<[string, Json]>([
-    // Texts are compared case-insensitively.
+    // Strings are compared case-insensitively.
     ["inputs.name == 'ADA'", true],
     ["inputs.name != 'ADA'", false],
     ["'a' < 'B'", true],

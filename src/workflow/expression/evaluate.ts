@@ -100,7 +100,7 @@ function toNumber(value: Json): number {
   }
 }
 
-/** Ignores the case of texts, compares different types as numbers, and compares lists and maps by identity. */
+/** Ignores the case of strings, compares different types as numbers, and compares lists and maps by identity. */
 function isEqual(left: Json, right: Json): boolean {
   if (typeof left === 'string' && typeof right === 'string') return foldCase(left) === foldCase(right);
   if (!isPrimitive(left) || !isPrimitive(right) || typeof left === typeof right) return left === right;
