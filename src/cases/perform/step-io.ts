@@ -5,7 +5,10 @@ import type { CommandIo, Host } from '../../project/index.ts';
 import type { CaseSignal } from '../manifest/manifest.ts';
 import type { Program } from './perform.ts';
 
-/** Input and output of one command of a case: no terminal, a standard input that triggers can type on, one output buffer. */
+/**
+ * Input and output of one command of a case: no terminal, a standard input that triggers can type into, one output
+ * buffer.
+ */
 export interface StepIo {
   readonly io: CommandIo;
   readonly output: () => string;
@@ -129,8 +132,8 @@ interface PrintedOutput {
 }
 
 /**
- * Wraps a command into a single effect, so that it takes part in the recorded order. The command sees the time at which it
- * started, which is an effect too: ages of runs are printed. Commands with lanes need no wrapper.
+ * Wraps a command in a single effect, so that it takes part in the recorded order. The command sees the time at which
+ * it started, which is an effect too, because commands print the ages of runs. Commands with lanes need no wrapper.
  */
 export function commandEffect(world: World, command: string, program: Program): Program {
   if (opensLanes(command)) return program;

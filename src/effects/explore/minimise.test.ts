@@ -5,7 +5,7 @@ import { randomPolicy } from './policies.ts';
 import { clockLane, switchesIn } from './schedule.ts';
 import { type ExploredProgram, performing } from './test-support.ts';
 
-/** Two lanes that take two locks in opposite order, after many conflicting moves, with heartbeats meanwhile. */
+/** Two lanes that take two locks in opposite order, after many conflicting moves, with heartbeats in between. */
 const crossed: ExploredProgram = (world, { now }) => {
   const held = new Set<string>();
   const lock = (name: string) =>
