@@ -81,7 +81,7 @@ export interface ConductedWorld extends AbandonableWorld {
    * Root lanes reject with it.
    */
   readonly stopped: Promise<Error>;
-  /** Call it when all lanes have ended. Throws the error that stopped the world, or a final one of the scheduler. */
+  /** Call it when all lanes have ended. Throws the error that stopped the world, or a final error of the scheduler. */
   finish(): Promise<void>;
   witness(): Witness;
 }
@@ -301,8 +301,8 @@ class Conductor implements ConductedWorld {
 
   #decide(): void {
     if (this.#endedLanes.length > 0) this.#reportEndedLanes();
-    // No lane runs, so every live lane is parked. That is still true after the start of a long
-    // effect, hence the loop.
+    // No lane runs, so every live lane is parked. That is still true after the start of a long effect, hence the
+    // loop.
     while (this.#running.size === 0 && this.#grants.canDecide && !this.#happens && !this.#stop.error)
       this.#stop.guard(() => this.#continue());
   }

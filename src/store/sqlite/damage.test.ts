@@ -28,7 +28,7 @@ describe('a damaged store', () => {
     ],
     ['data that is not JSON', `UPDATE events SET data = '{"output":' WHERE seq = 4`, 4, /JSON/],
     [
-      'data that only SQLite takes for JSON',
+      'data that only SQLite accepts as JSON',
       `UPDATE events SET data = '{output:1}' WHERE seq = 4`,
       4,
       /JSON/,

@@ -123,7 +123,7 @@ export class GitState {
     return value;
   }
 
-  /** Paths, modes and ids of an index, without what git notes about files on disk. */
+  /** Paths, modes and ids of an index, without the metadata that git caches about files on disk. */
   #entriesOf(index: string): Promise<string> {
     return this.#git.with({ env: { GIT_INDEX_FILE: index } }).ok(['ls-files', '--stage', '-z']);
   }
@@ -148,7 +148,7 @@ function refKeys(ref: string, workspaces: readonly WorkspaceFolder[]): readonly 
 
 const smallBytes = 200;
 
-/** Returns a content with its executable bit; a digest if it is long. */
+/** Returns the content with its executable bit, or a digest if it is long. */
 function short(content: string | Buffer, mode: bigint): string {
   const text =
     content.length > smallBytes ? createHash('sha1').update(content).digest('hex') : String(content);
