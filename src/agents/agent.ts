@@ -75,7 +75,7 @@ const inputName = z
 
 const input = z.strictObject({
   description: z.string().optional().describe('Description for the agent that passes the input.'),
-  required: z.boolean().optional().describe('Whether a handover must pass the input. Defaults to `true`.'),
+  required: z.boolean().optional().describe('Whether a hand-off must pass the input. Defaults to `true`.'),
 });
 
 /** Schema of an agent in `reprise.yaml` and in the front matter of `.reprise/agents/<name>.md`. */
@@ -201,7 +201,7 @@ function missing({ kind, command, script, script_file }: WrittenAgent): readonly
   }
   if (kind !== 'scripted') return [];
   if (script !== undefined && script_file !== undefined)
-    return [{ key: 'script_file', message: '`script` and `script_file` exclude each other' }];
+    return [{ key: 'script_file', message: '`script` and `script_file` cannot be combined' }];
   if (script === undefined && script_file === undefined)
     return [
       {
