@@ -144,7 +144,9 @@ export async function performShell(
   }
 }
 
-/** Copies of a step run in parallel: the processes that one of them orphans must not be taken for those of another. */
+/**
+ * Copies of a step run in parallel: the processes that one of them orphans must not be mistaken for those of another.
+ */
 export const incarnationOf = ({ incarnation }: Lease, { worker }: WorkUnit): string =>
   worker === undefined ? incarnation : `${incarnation}:${worker}`;
 

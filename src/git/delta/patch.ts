@@ -86,7 +86,10 @@ async function diffText(git: Git, before: WorktreeState, after: WorktreeState): 
 const indexLine = /^index ([0-9a-f]+)\.\.([0-9a-f]+)/;
 const isBinaryNote = (line: string): boolean => line.startsWith('Binary files ') && line.endsWith(' differ');
 
-/** Replaces "Binary files differ" with sizes. A line of a file is never taken for that note, because it is indented. */
+/**
+ * Replaces "Binary files differ" with sizes. A line of a file is never mistaken for that note, because it is
+ * indented.
+ */
 async function withSizes(git: Git, diff: string): Promise<string> {
   const lines = diff.split('\n');
   const blobs = lines.map((line, i) => (isBinaryNote(line) ? indexLine.exec(lines[i - 1] ?? '') : null));
