@@ -91,7 +91,7 @@ export const examples: Readonly<Record<string, string>> = {
 export const contexts: Readonly<Record<string, string>> = {
   'inputs.<name>': 'An input of the workflow.',
   'steps.<id>.outputs':
-    'Output of a step in `needs`; `null` unless it completed. `outputs` of the workflow can read every step.',
+    'Output of a step in `needs`; `null` unless it completed. The `outputs` of the workflow can read every step.',
   'steps.<id>.outcome': 'How the step ended: `success`, `failure`, `cancelled` or `skipped`.',
   'steps.<id>.conclusion': 'Same as `outcome`, but `success` for an optional step that failed.',
   'steps.<id>.artifacts.<name>': 'Path of the stored copy of an artifact.',
@@ -99,7 +99,7 @@ export const contexts: Readonly<Record<string, string>> = {
   'steps.<id>.commit': 'Last commit of that work.',
   'matrix.<key>':
     'Value of this copy, in a step with `strategy.matrix`. Not available in `if`, `strategy` and `select`.',
-  'env.<name>': 'Variable from `env` of the step or the workflow.',
+  'env.<name>': 'Variable from the `env` of the step or the workflow.',
 };
 
 /** A sample call and its result, for each function. */

@@ -103,7 +103,7 @@ export interface CaseExploration {
   readonly failure?: Failure | undefined;
   /** Failure of the in-memory model that real git does not show. */
   readonly drift?: Drift | undefined;
-  /** Why it was not explored in memory. */
+  /** Reason that the case was not explored in memory. */
   readonly note?: string | undefined;
 }
 

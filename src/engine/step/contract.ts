@@ -17,7 +17,7 @@ export interface WorkLane {
   readonly unit: WorkUnit;
   readonly model: StepModel;
   readonly scope: Scope;
-  /** Facts that history knows about the work so far. */
+  /** Facts about the work so far, from the history. */
   readonly known: KnownWork;
   /** Commit that the run started from; `undefined` outside of a repository. */
   readonly base: { readonly ref: string; readonly commit: string } | undefined;

@@ -31,7 +31,7 @@ export interface WorktreeEntry {
   readonly missing: boolean;
 }
 
-/** Lists all worktrees, the main one first. To be called with the lock `worktrees`: git fails if it meets a half-made one. */
+/** Lists all worktrees, the main one first. Requires the `worktrees` lock: git fails if it meets a half-made one. */
 export async function allWorktrees({ git }: Pick<Repository, 'git'>): Promise<readonly WorktreeEntry[]> {
   const output = await git.ok(['worktree', 'list', '--porcelain', '-z']);
   return output
@@ -40,12 +40,12 @@ export async function allWorktrees({ git }: Pick<Repository, 'git'>): Promise<re
     .map(toEntry);
 }
 
-/** Lists linked worktrees, including those whose folder was deleted. To be called with the lock `worktrees`. */
+/** Lists linked worktrees, including those whose folder was deleted. Requires the `worktrees` lock. */
 export const worktreeEntries = async (
   repository: Pick<Repository, 'git'>,
 ): Promise<readonly WorktreeEntry[]> => (await allWorktrees(repository)).slice(1);
 
-/** Finds the linked worktree at a path. To be called with the lock `worktrees`. */
+/** Finds the linked worktree at a path. Requires the `worktrees` lock. */
 export async function worktreeAt(
   repository: Pick<Repository, 'git'>,
   path: string,

@@ -206,8 +206,8 @@ async function branchStatus(
 }
 
 /**
- * Deletes a branch that Reprise made, if all its commits exist elsewhere. Call it only while holding the `worktrees`
- * lock: two branches with the same commits, each deleted because of the other, would lose them.
+ * Deletes a branch that Reprise made, if all its commits exist elsewhere. Requires the `worktrees` lock: two branches
+ * with the same commits, each deleted because of the other, would lose them.
  */
 export async function tidyBranch(repository: Repository, branch: string): Promise<BranchFate> {
   const others = await allWorktrees(repository);

@@ -83,7 +83,7 @@ async function refuseOwnSubmodules(git: Git, { path, gitDir }: { path: string; g
   );
 }
 
-/** Parks what a reset to the target would lose. To be called with the lock `worktrees`. */
+/** Parks the work that a reset to the target would lose. Requires the `worktrees` lock. */
 export async function parkAll(
   git: Git,
   { branch, target }: { branch: string; target: string },

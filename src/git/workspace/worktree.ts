@@ -22,7 +22,7 @@ interface NewWorktree {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Runs `git worktree add`. To be called with the lock `worktrees`. */
+/** Runs `git worktree add`. Requires the `worktrees` lock. */
 export const addWorktree = ({
   repository,
   path,
@@ -39,7 +39,7 @@ export const addWorktree = ({
 
 /**
  * Deletes a worktree with its folder, if there is one. Git refuses to remove a folder without a `.git` file, which a crash
- * may have left, but not a folder that is gone. To be called with the lock `worktrees`.
+ * may have left, but not a folder that is gone. Requires the `worktrees` lock.
  */
 export async function discardWorktree(repository: Repository, path: string): Promise<void> {
   const { git } = repository;
@@ -61,8 +61,8 @@ export interface ScratchRequest {
 }
 
 /**
- * Runs the body with a checkout of the commit in a temporary worktree. To be called with the lock `land`, so that any
- * scratch worktree found is one that a crash left.
+ * Runs the body with a checkout of the commit in a temporary worktree. Requires the `land` lock, so that any scratch
+ * worktree found is one that a crash left.
  */
 export async function withScratchWorktree<T>(request: ScratchRequest, body: () => Promise<T>): Promise<T> {
   const { owner, path } = request;
@@ -81,7 +81,7 @@ export async function withScratchWorktree<T>(request: ScratchRequest, body: () =
   }
 }
 
-/** Removes scratch worktrees that earlier landings left. To be called with both locks. */
+/** Removes scratch worktrees that earlier landings left. Requires both locks. */
 export async function discardScratch(repository: Repository): Promise<void> {
   for (const { label, path } of await worktreeEntries(repository)) {
     if (label?.kind === 'landing') await discardWorktree(repository, path);
