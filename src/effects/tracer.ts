@@ -24,8 +24,8 @@ export interface Tracer {
   /** A short effect is about to be performed, or a long one begins. */
   granted(request: TracedRequest, position: EntryPlace): void;
   /**
-   * The effect ended. `place` is a new position (`end`) for a long effect that had begun, and the position passed to
-   * `granted` for a short one. An effect that was cancelled before it was granted gets a new position.
+   * The effect ended. `position` is a new one (`end`) for a long effect that had begun, and the one passed to
+   * `granted` for a short effect. An effect that was cancelled before it was granted gets a new position.
    */
   settled(request: TracedRequest, position: EntryPlace, outcome: EffectOutcome): void;
 }

@@ -7,8 +7,9 @@ const lineBreak = /\r\n|[\u0085\u2028\u2029]/gu;
 const harmful = /(?!\n)[\p{Cc}\p{Cs}]/gu;
 
 /**
- * Makes untrusted text (names, messages, output) safe for a terminal: removes escape sequences, and replaces other control
- * characters with a visible mark and tabs with blanks. Keeps line feeds. Every view passes untrusted text through here.
+ * Makes untrusted text (names, messages, output) safe for a terminal: removes escape sequences, and replaces other
+ * control characters with a visible mark and tabs with spaces. Keeps line feeds. Every view passes untrusted text
+ * through here.
  */
 export function safeText(text: string): string {
   return stripVTControlCharacters(text)

@@ -27,7 +27,7 @@ export async function conflictWorkspaceAt(
   if (own !== branch) {
     throw new RepriseError('WORKSPACE_FAILED', `${path} is the workspace of ${own}, not of ${branch}`);
   }
-  // Orphaned by a killed git command. No other process works in this workspace.
+  // A killed git command may have left this lock. No other process works in this workspace.
   removeIfThere(join(gitDir, 'index.lock'));
   const git = gitInside(repository, path);
   return { path: realPath(path), gitDir, branch, git };

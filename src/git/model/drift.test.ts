@@ -8,7 +8,7 @@ const poem = Array.from({ length: 9 }, (_, line) => `line ${line}\n`);
 const poemWith = (line: number, word: string): string => poem.with(line, `${word}\n`).join('');
 
 const work = fc.integer({ min: 0, max: 2 });
-/** Files of one line, unique per path, because git would take equal files for a rename. */
+/** Files of one line, unique per path, because git would treat equal files as a rename. */
 const shortFile = fc
   .tuple(fc.constantFrom('a.txt', 'b.txt', 'd/c.txt', 'd/e/f.txt'), fc.constantFrom('1', '2', undefined))
   .map(([path, text]) => ({ path, text: text && `${path} ${text}\n` }));

@@ -67,7 +67,7 @@ describe('the key check on git', () => {
     ['the lease of run r1', 'lease:r1', () => store.renew('r1', { epoch: 1, incarnation: 'ann' }, later)],
     ['message 1 for run r1', 'inbox:r1', () => store.post('r1', { kind: 'cancel', reason: 'no' }, at)],
     ['the claim of fix', 'claim:fix', () => store.claims.take(claimOf)],
-  ])('reports an undeclared change of %s', async (what, key, perform) => {
+  ])('reports an undeclared change to %s', async (what, key, perform) => {
     expect(await watched(look, { reads: [key], writes: ['store:r1'] }, perform)).toEqual({
       what: 'undeclared write of planted.write',
       message: expect.stringMatching(
