@@ -182,7 +182,7 @@ export interface ParsedStep {
 /** Keys of a command in `[multi]`, `[run]` and `[worker_test]`. */
 export const stepFields = {
   args: optional(
-    described(argumentList, 'Arguments of the command: a list, or a string that is split like in a shell.'),
+    described(argumentList, 'Arguments of the command: a list, or a string that is split as in a shell.'),
     [],
   ),
   stdin: optional(described(anyText, 'Standard input of the command.')),

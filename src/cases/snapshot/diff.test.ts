@@ -100,7 +100,7 @@ describe('for any two strings, the diff', () => {
     );
   });
 
-  it('turns one text into the other when applied', () => {
+  it('turns one string into the other when applied', () => {
     fc.assert(
       fc.property(lines, lines, (before, after) => {
         const comparison = compareSnapshot({ expected: before.join('\n'), actual: after.join('\n') });

@@ -99,7 +99,7 @@ function laneStatusOf(
   return inner > 0 ? { kind: 'waits for inner lanes', lane: name } : { kind: 'runs', lane: name };
 }
 
-/** Describes who holds the keys. Only a long effect that has begun holds keys while other lanes wait. */
+/** Describes which lanes hold the keys. Only a long effect that has begun holds keys while other lanes wait. */
 function heldKeys(wanted: Keys, lanes: readonly ConductedLane[]): Obstacle {
   const holders = lanes.flatMap(({ entry }) =>
     entry?.hasBegun && conflicts(entry.keys, wanted) ? [entry] : [],
