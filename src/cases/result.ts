@@ -9,7 +9,7 @@ export type FailureKind =
   | 'diverged'
   | 'snapshot'
   | 'expectation'
-  /** Fewer lanes ran in parallel, or switched, than in the recording. */
+  /** Fewer lanes ran in parallel, or lanes switched less often, than in the recording. */
   | 'witness'
   | 'trigger'
   /** A recording would contain a secret or a local path. */

@@ -31,7 +31,7 @@ interface ApproveCommandOptions extends ProjectOptions {
 
 type WaitingApproval = Extract<Waiting, { on: 'approval' }>;
 
-/** Answers an approval, whether or not a process is running the run. Throws RUN_ENDED, NOT_WAITING, CHOICE_UNKNOWN. */
+/** Answers an approval, whether or not a process owns the run. Throws RUN_ENDED, NOT_WAITING, CHOICE_UNKNOWN. */
 export async function approveCommand(
   { io }: { readonly io: CommandIo },
   options: ApproveCommandOptions,

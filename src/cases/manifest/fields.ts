@@ -78,7 +78,7 @@ export const commitId: TomlReader<string> = textOf(
   'must be a full commit id',
 );
 
-/** A list, or a string that is split like in a shell, without expansions. */
+/** A list, or a string that is split as in a shell, without expansions. */
 export const argumentList: TomlReader<readonly string[]> = byKind({
   list: listOf(anyText),
   text: mapped(anyText, (written, site) => {

@@ -645,7 +645,7 @@ describe('the check of `expect`', () => {
       2:7 [1] \`expect.files.a\` must be a string or a table, not \`1\`
       3:7 [{}] \`expect.files.b\` needs either \`contains\` or \`absent\` (write "the whole content", { contains = "a part" } or { absent = true })
       4:7 [{ contains = "x", absent = true }] \`expect.files.c\` needs either \`contains\` or \`absent\` (write "the whole content", { contains = "a part" } or { absent = true })
-      5:18 [false] \`expect.files.d.absent\` must be true (remove the entry to expect nothing of this file)
+      5:18 [false] \`expect.files.d.absent\` must be true (remove the entry to leave this file unchecked)
       6:20 [""] \`expect.files.e.contains\` must not be empty
       7:9 [contians] unknown key \`contians\` (did you mean \`contains\`?)
       8:1 ["/g"] the path \`/g\` must be relative to the test repository

@@ -58,7 +58,7 @@ const fileState: TomlReader<ExpectedFile> = table({
     }
     if (contains !== undefined) return { kind: 'contains', text: contains };
     if (absent === false)
-      site.at('absent').refuse('must be true', 'remove the entry to expect nothing of this file');
+      site.at('absent').refuse('must be true', 'remove the entry to leave this file unchecked');
     return { kind: 'absent' };
   },
 });

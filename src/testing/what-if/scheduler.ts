@@ -99,7 +99,9 @@ interface WhatIfSchedulerOptions {
   readonly takesMs: (work: PendingWork) => number | undefined;
 }
 
-/** Thrown when only work is left whose end is not in the recording: it was never recorded, or it was interrupted. */
+/**
+ * Thrown when the recording does not contain the end of any work that is left: it was never recorded, or interrupted.
+ */
 export class WhatIfDeadlock extends RepriseError {
   readonly work: readonly PendingWork[];
 
