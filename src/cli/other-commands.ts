@@ -43,7 +43,7 @@ Examples:
   })
     .summary('show workers, tasks and locks')
     .description('Show workers, tasks, locks and leftovers.')
-    .option('-w, --watch', 'keep the view up to date; q or Ctrl-C quits and stops no worker')
+    .option('-w, --watch', 'keep the view up to date until q or Ctrl-C; the workers keep running')
     .option('--branch <branch>', 'branch to read tasks from (default: the branch of the workers)')
     .option('--json', 'print one JSON object; with --watch, one per line for every change');
 
@@ -116,10 +116,10 @@ export function registerViewCommands({ io, add }: Registry): void {
     )
     .option('--raw', 'print them in the order in which they happened')
     .option('--json', 'print one event per line')
-    .option('--digest', 'only print digests, which are equal for runs that did the same');
+    .option('--digest', 'only print digests, which are equal for runs that did the same work');
 }
 
-/** Registers the commands that turn runs into tests and run those. */
+/** Registers the commands that turn runs into tests, and run these tests. */
 export function registerTestCommands({ io, add, program }: Registry): void {
   add('test [names...]', async (names, options) => {
     const { testCommand } = await import('../cases/test-command.ts');
@@ -163,7 +163,7 @@ export function registerTestCommands({ io, add, program }: Registry): void {
       `inject failures: all kinds, or some of ${faultKinds.join(',')}`,
       oneOrMore(faultKinds),
     )
-    .option('--check-keys', 'check that effects only change what they declare to write')
+    .option('--check-keys', 'check that effects only change state that they declare')
     .option('--twice', 'run every order twice and compare the outcomes')
     .addOption(
       new Option('--on <world>', 'only use the in-memory model, or only real git').choices(['memory', 'git']),

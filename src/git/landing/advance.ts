@@ -7,7 +7,7 @@ import { moveBranch } from './move-branch.ts';
 import { noteSourceLanded, type PrepareRequest } from './prepare.ts';
 
 interface MoveRequest extends PrepareRequest {
-  /** Lock `land`. `undefined` if it was never acquired, or was released. */
+  /** The `land` lock. `undefined` if it was never acquired, or was released. */
   readonly lock: Pick<HeldLock, 'isHeld'> | undefined;
   readonly ready: ReadyLanding;
   /**
