@@ -67,7 +67,7 @@ describe('an impossible history', () => {
     );
   });
 
-  it('is refused if a sequence number decreases', () => {
+  it('is refused if a sequence number does not increase', () => {
     const state = fold(started);
     const again = { ...start('a'), seq: 1, runId: 'r', at: '2026-01-01T00:00:00.000Z' } as HistoryEvent;
     expect(() => state.apply(again)).toThrow(expect.objectContaining({ code: 'HISTORY_INVALID' }));
