@@ -1,6 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { applyPolicy, type PermissionDecision } from '../permissions/permissions.ts';
 import { agentLab, agentOf, eventsIn, policyOf, requestOf, resultOf, signalsOf } from '../test-support.ts';
 import { acpLaunch, acpProtocol } from './acp.ts';
 
@@ -200,6 +201,41 @@ describe('the protocol', () => {
       ),
     );
     expect(reported.filter(event => event.type === 'tool-end')).toHaveLength(3);
+  });
+
+  test.each([
+    [
+      { title: '/data/shared', kind: 'other', locations: [{ path: '/data/shared' }] },
+      'Edit',
+      'Edit(//data/shared)',
+    ],
+    [{ title: 'Search the web: $x' }, 'Search_the_web_x', 'Search_the_web_x'],
+    [{ title: '$!' }, 'tool', 'tool'],
+    [{ name: 'my tool', kind: 'other' }, 'my_tool', 'my_tool'],
+  ])('suggests a rule that allows the tool of %j', (toolCall, tool, rule) => {
+    const wishes: PermissionDecision[] = [];
+    const ask = (allow: readonly string[]) => {
+      const request = {
+        id: 0,
+        method: 'session/request_permission',
+        params: { toolCall: { toolCallId: 't', ...toolCall }, options: [] },
+      };
+      signalsOf(acpProtocol, [...opened.map(line => JSON.stringify(line)), request], {
+        rule: (asked, input) => {
+          expect(asked).toBe(tool);
+          const ruling = applyPolicy(requestOf({ permissions: policyOf({ allow }), cwd: '/tmp' }))(
+            asked,
+            input,
+          );
+          if (ruling.kind === 'decided') wishes.push(ruling.decision);
+          return ruling;
+        },
+      });
+    };
+    ask([]);
+    ask([rule]);
+    const lineToAdd = `allow: ["${rule}"]`;
+    expect(wishes).toEqual([{ kind: 'deny', message: expect.any(String), lineToAdd }, { kind: 'allow' }]);
   });
 
   test('denies a change outside the workspace even if it claims to be harmless', () => {

@@ -37,7 +37,7 @@ import {
 } from './opening.ts';
 import {
   type AcpTool,
-  acpToolUse,
+  acpToolAsked,
   acpUpdate,
   flushText,
   isCopilot,
@@ -308,7 +308,7 @@ export function acpProtocol(context: ProtocolContext): Protocol<AcpState> {
     const asked = { ...mergeTool(own(state.tools, id), call), isAsked: true };
     const merged = { ...state, tools: { ...state.tools, [id]: asked } };
     const started = startTool(merged, id);
-    const { tool, input } = acpToolUse(own(started.state.tools, id));
+    const { tool, input } = acpToolAsked(own(started.state.tools, id));
     const ruling = context.rule(tool, input);
     const signals: readonly Signal[] = [
       ...started.signals,

@@ -176,13 +176,32 @@ const names: Readonly<Record<string, string>> = {
 };
 
 /** Returns the call as a tool of the common vocabulary. The kind of a call takes precedence over its name. */
-export function acpToolUse(tool: AcpTool = noTool): { readonly tool: string; readonly input: Json } {
-  const byKind = Object.hasOwn(names, tool.kind ?? '') ? names[tool.kind ?? ''] : undefined;
-  const isKnown = tool.name !== undefined && actionOf(tool.name) !== 'other';
-  const agrees = isKnown && (byKind === undefined || actionOf(tool.name ?? '') === actionOf(byKind));
-  const name = agrees ? tool.name : (byKind ?? tool.name);
+function acpToolUse(tool: AcpTool = noTool): { readonly tool: string; readonly input: Json } {
+  const name = toolName(tool);
   return { tool: name ?? tool.title ?? 'tool', input: toolInput(tool, name ?? '') };
 }
+
+function toolName({ name, kind = '' }: AcpTool): string | undefined {
+  const byKind = Object.hasOwn(names, kind) ? names[kind] : undefined;
+  const isKnown = name !== undefined && actionOf(name) !== 'other';
+  const agrees = isKnown && (byKind === undefined || actionOf(name) === actionOf(byKind));
+  return agrees ? name : (byKind ?? name);
+}
+
+/**
+ * Returns a call that asks for permission as a tool that a rule can name. A call that has only a title, and that names
+ * paths, counts as an edit of them, because it may be one.
+ */
+export function acpToolAsked(tool: AcpTool = noTool): { readonly tool: string; readonly input: Json } {
+  if (toolName(tool) === undefined && tool.paths.length > 0)
+    return { tool: 'Edit', input: toolInput(tool, 'Edit') };
+  const use = acpToolUse(tool);
+  return { ...use, tool: nameForRules(use.tool) };
+}
+
+/** Rules name tools with letters, digits, `_` and `-`. */
+const nameForRules = (name: string): string =>
+  name.replace(/[^\w-]+/g, '_').replace(/^[^A-Za-z]+|_+$/g, '') || 'tool';
 
 function toolInput({ input, title, paths }: AcpTool, name: string): Json {
   const fields = isJsonObject(input) ? input : {};

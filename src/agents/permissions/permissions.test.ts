@@ -2,7 +2,7 @@ import { join, resolve } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Json } from '../../core/json.ts';
-import { actionOf } from '../../core/tools.ts';
+import { actionOf, parseRule } from '../../core/tools.ts';
 import { policyOf } from '../test-support.ts';
 import { decide, type PermissionPolicy } from './permissions.ts';
 import { pathsOf } from './rules.ts';
@@ -16,6 +16,7 @@ const decideOn = (policy: Partial<PermissionPolicy>, tool: string, input: Json =
     input,
     paths: pathsOf(tool, input).map(path => resolve(workspace, path)),
     workspace,
+    resolve: path => resolve(workspace, path),
   });
 
 const bash = (command: string) => ({ command });
@@ -166,6 +167,24 @@ describe('a denial', () => {
   });
 });
 
+test('every line that a denial suggests consists of valid rules', () => {
+  const text = fc.oneof(fc.string(), fc.constantFrom('', ' ', '*', '~', '~/x', 'npm test', 'a\n'));
+  const tool = fc.oneof(
+    fc.constantFrom('Bash', 'Read', 'Edit', 'WebFetch', 'mcp__a.b__c', '$D'),
+    fc.string(),
+  );
+  fc.assert(
+    fc.property(tool, text, (name, value) => {
+      const input = { command: value, file_path: value, url: value };
+      const decision = decideOn({ preset: 'read-only' }, name, input);
+      if (decision.kind === 'allow' || decision.lineToAdd === undefined) return;
+      const rules = JSON.parse(decision.lineToAdd.replace('allow: ', ''));
+      for (const rule of rules) expect(parseRule(rule)).toBeTypeOf('object');
+    }),
+    { numRuns: 1000 },
+  );
+});
+
 describe('for any request of an agent', () => {
   const part = fc.constantFrom('..', '.', '', 'src', 'a.ts', '.git', 'work', 'tree', 'etc', '~', '*', '\0');
   const path = fc
@@ -217,7 +236,12 @@ describe('for any request of an agent', () => {
     const tail = fc.constantFrom(';', '&&', '||', '|', '&', '\n', '$(', '`', '<(', '>', '<', '(');
     fc.assert(
       fc.property(tail, fc.string(), fc.string(), (sign, before, after) => {
-        fc.pre(!/['"\\#]/.test(before + after) && /\w/.test(after) && !/dev|[0-9]/.test(after));
+        fc.pre(
+          !/['"\\#]/.test(before + after) &&
+            !/\b(?:cat|cd|grep|head|sort|tail|wc)\b/.test(after) &&
+            /\w/.test(after) &&
+            !/dev|[0-9]/.test(after),
+        );
         const command = `npm test ${before}${sign} ${after}`;
         expect(decideOn({ allow: ['Bash(npm test *)'] }, 'Bash', bash(command)).kind).toBe('deny');
       }),

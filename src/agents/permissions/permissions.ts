@@ -2,8 +2,9 @@ import { actionOf, type Json, parseRule, type ToolRule } from '../../core/index.
 import type { Preset } from '../agent.ts';
 import { event, type Signal, textAt } from '../driver/protocol.ts';
 import type { HostAnswer, HostQuestion, SessionRequest } from '../session.ts';
-import { commandOf, covers, fitsPath, pathInside, pathsOf, realPathOf } from './rules.ts';
-import { simpleCommands } from './shell-commands.ts';
+import { allowLine, denyLine } from './command-rules.ts';
+import { type EveryCommand, everyCommand } from './every-command.ts';
+import { commandOf, covers, coversTool, fitsPath, pathInside, pathsOf, realPathOf } from './rules.ts';
 
 /** Permissions of an agent, as plain data. */
 export interface PermissionPolicy {
@@ -24,6 +25,8 @@ export interface PermissionRequest {
   readonly input: Json;
   readonly paths: readonly string[];
   readonly workspace: string;
+  /** Returns the path that a command in the workspace would access, with symbolic links resolved. */
+  readonly resolve: (path: string) => string;
 }
 
 export type PermissionDecision =
@@ -31,40 +34,61 @@ export type PermissionDecision =
   | {
       readonly kind: 'deny';
       readonly message: string;
-      /** Line for the agent definition that would allow the action. Absent if a rule denies it. */
+      /** Line for the agent definition that would allow the action. Absent if a rule denies it, or if no rule can name it. */
       readonly lineToAdd?: string | undefined;
     };
 
 /** Decides a request by deny rules, then allow rules, then the preset. Deterministic. */
 export function decide(policy: PermissionPolicy, request: PermissionRequest): PermissionDecision {
-  const denying = policy.deny.find(text => someRule([text], rule => covers(rule, request, 'to deny')));
-  if (denying !== undefined) {
-    const message = `${describe(request)} is denied by \`deny: ["${denying}"]\` of the agent \`${policy.agent}\`.`;
-    return { kind: 'deny', message };
-  }
-  if (
-    policy.preset === 'full' ||
-    isAllowedByRules(policy, request) ||
-    isAllowedByPreset(policy.preset, request)
-  )
-    return { kind: 'allow' };
+  const denial = denialByRules(policy, request);
+  if (denial !== undefined) return { kind: 'deny', message: denial };
+  if (policy.preset === 'full' || isAllowedByPreset(policy.preset, request)) return { kind: 'allow' };
+  const ruling = allowByRules(policy, request);
+  if (ruling.kind === 'allowed') return { kind: 'allow' };
+  const message = `${describe(request)} is not allowed by the permissions of the agent \`${policy.agent}\` (${policy.preset})`;
+  const line = lineToAdd(policy, request);
   return {
     kind: 'deny',
-    message: `${describe(request)} is not allowed by the permissions of the agent \`${policy.agent}\` (${policy.preset}).`,
-    lineToAdd: lineToAdd(policy, request),
+    message: ruling.why === undefined ? `${message}.` : `${message}: ${ruling.why}.`,
+    ...(line === undefined ? {} : { lineToAdd: line }),
   };
 }
 
-function isAllowedByRules(policy: PermissionPolicy, request: PermissionRequest): boolean {
-  const isCovered = (one: PermissionRequest) => someRule(policy.allow, rule => covers(rule, one, 'to allow'));
-  if (isCovered(request)) return true;
-  if (actionOf(request.tool) !== 'execute') return false;
-  const line = commandOf(request.input)?.trim() ?? '';
-  const isCheck = (command: string) => policy.checks?.some(check => check.trim() === command) ?? false;
-  // A list of commands is allowed if every command is, even by different rules.
-  const parts = simpleCommands(line) ?? [];
-  const isAllowed = (command: string) => isCheck(command) || isCovered({ ...request, input: { command } });
-  return isCheck(line) || (parts.length > 0 && parts.every(isAllowed));
+/** Returns a message if a rule denies a request, or if it cannot be told whether one does. */
+function denialByRules(policy: PermissionPolicy, request: PermissionRequest): string | undefined {
+  let everything: EveryCommand | undefined;
+  for (const text of policy.deny) {
+    const rule = parseRule(text);
+    if (typeof rule === 'string') continue;
+    const denied = `\`deny: ["${text}"]\` of the agent \`${policy.agent}\``;
+    if (covers(rule, request, 'to deny')) return `${describe(request)} is denied by ${denied}.`;
+    if (actionOf(request.tool) !== 'execute' || rule.about === undefined || !coversTool(rule, request.tool))
+      continue;
+    everything ??= everyCommand(commandOf(request.input) ?? '');
+    const denial = denyLine(rule.about, everything);
+    if (denial?.kind === 'match') return `${describe(request)} is denied by ${denied}.`;
+    if (denial?.kind === 'doubt')
+      return `${describe(request)} is refused, because it may run what ${denied} denies: ${denial.why}.`;
+  }
+  return undefined;
+}
+
+type AllowRuling =
+  | { readonly kind: 'allowed' }
+  | { readonly kind: 'open'; readonly why?: string | undefined };
+
+function allowByRules(policy: PermissionPolicy, request: PermissionRequest): AllowRuling {
+  if (someRule(policy.allow, rule => covers(rule, request, 'to allow'))) return { kind: 'allowed' };
+  const line = commandOf(request.input);
+  if (actionOf(request.tool) !== 'execute' || line === undefined) return { kind: 'open' };
+  const patterns = policy.allow.flatMap(text => {
+    const rule = parseRule(text);
+    return typeof rule !== 'string' && coversTool(rule, request.tool) ? (rule.about ?? []) : [];
+  });
+  const { workspace, resolve } = request;
+  const mayRead = (path: string) =>
+    decide(policy, { ...request, tool: 'Read', input: { file_path: path }, paths: [path] }).kind === 'allow';
+  return allowLine(line, { patterns, checks: policy.checks ?? [], workspace, resolve, mayRead });
 }
 
 const someRule = (texts: readonly string[], test: (rule: ToolRule) => boolean): boolean =>
@@ -98,14 +122,16 @@ const isProtected = (path: string): boolean =>
   protectedPaths.some(pattern => fitsPath(`**/${pattern}`, path));
 
 /** Returns the complete `allow` line, including existing rules, so that it can replace the old one. */
-function lineToAdd(policy: PermissionPolicy, request: PermissionRequest): string {
-  return `allow: ${JSON.stringify([...policy.allow, ruleFor(request)]).replaceAll('","', '", "')}`;
+function lineToAdd(policy: PermissionPolicy, request: PermissionRequest): string | undefined {
+  const rule = ruleFor(request);
+  if (typeof parseRule(rule) === 'string') return undefined;
+  return `allow: ${JSON.stringify([...policy.allow, rule]).replaceAll('","', '", "')}`;
 }
 
 function ruleFor({ tool, input, paths, workspace }: PermissionRequest): string {
   switch (actionOf(tool)) {
     case 'execute':
-      return `Bash(${commandOf(input) ?? '*'})`;
+      return `${tool}(${commandOf(input)?.trim() || '*'})`;
     case 'read':
     case 'edit': {
       const path = paths.find(each => pathInside(workspace, each) === undefined) ?? paths[0];
@@ -170,10 +196,11 @@ export function applyPolicy({ permissions, cwd }: SessionRequest): (tool: string
   const workspace = realPathOf(cwd, '/');
   return (tool, input) => {
     const paths = pathsOf(tool, input).map(path => realPathOf(path, cwd));
-    const decision = decide(permissions, { tool, input, paths, workspace });
-    const isOpen = decision.kind === 'deny' && decision.lineToAdd !== undefined;
+    const request = { tool, input, paths, workspace, resolve: (path: string) => realPathOf(path, cwd) };
+    const decision = decide(permissions, request);
+    const isOpen = decision.kind === 'deny' && denialByRules(permissions, request) === undefined;
     return isOpen && permissions.otherwise === 'ask'
-      ? { kind: 'ask', lineToAdd: decision.lineToAdd }
+      ? { kind: 'ask', ...(decision.lineToAdd ? { lineToAdd: decision.lineToAdd } : {}) }
       : { kind: 'decided', decision };
   };
 }

@@ -3,11 +3,13 @@ import { basename, dirname, isAbsolute, join, relative, resolve } from 'node:pat
 import { actionOf, type Json, type ToolRule } from '../../core/index.ts';
 import { listAt, textAt } from '../driver/protocol.ts';
 import type { PermissionRequest } from './permissions.ts';
-import { possibleCommands, simpleCommands } from './shell-commands.ts';
 
 type RuleUse = 'to allow' | 'to deny';
 
-/** Whether a rule covers a request. To allow, it must cover the whole request; to deny, any part is enough. */
+/**
+ * Whether a rule covers a request. To allow, it must cover the whole request; to deny, any part is enough. Of commands,
+ * it covers only all: `command-rules.ts` judges shell text.
+ */
 export function covers(rule: ToolRule, request: PermissionRequest, use: RuleUse): boolean {
   if (!coversTool(rule, request.tool)) return false;
   const action = actionOf(request.tool);
@@ -15,17 +17,16 @@ export function covers(rule: ToolRule, request: PermissionRequest, use: RuleUse)
     case 'read':
     case 'edit':
       return coversPaths(rule.about, request, use);
-    case 'execute':
-      return rule.about === undefined || coversCommand(rule.about, commandOf(request.input) ?? '', use);
     case 'fetch':
       return rule.about === undefined || coversUrl(rule.about, textAt(request.input, 'url') ?? '');
+    case 'execute':
     case 'harmless':
     case 'other':
       return rule.about === undefined;
   }
 }
 
-function coversTool(rule: ToolRule, tool: string): boolean {
+export function coversTool(rule: ToolRule, tool: string): boolean {
   if (rule.tool === tool || (rule.tool.endsWith('*') && fitsWildcard(rule.tool, tool))) return true;
   if (rule.tool.startsWith('mcp__') && tool.startsWith(`${rule.tool}__`)) return true;
   // As in Claude Code, these two names stand for all tools that read or edit.
@@ -52,20 +53,6 @@ export function pathInside(workspace: string, path: string): string | undefined 
   if (!path.startsWith('/')) return undefined;
   const inside = relative(workspace, path);
   return inside === '..' || inside.startsWith('../') ? undefined : inside;
-}
-
-function coversCommand(pattern: string, command: string, use: RuleUse): boolean {
-  if (use === 'to deny') return possibleCommands(command).some(part => fitsCommand(pattern, part));
-  if (command.trim() === pattern) return true;
-  const [first, ...others] = simpleCommands(command) ?? [];
-  return first !== undefined && others.length === 0 && fitsCommand(pattern, first);
-}
-
-/** Patterns such as `npm run *` and the older `npm run:*` match with and without arguments. */
-function fitsCommand(pattern: string, command: string): boolean {
-  const prefix = /^([\s\S]*)(?::\*| \*)$/.exec(pattern)?.[1];
-  if (prefix !== undefined && fitsWildcard(prefix, command)) return true;
-  return fitsWildcard(prefix === undefined ? pattern : `${prefix} *`, command);
 }
 
 function coversUrl(about: string, url: string): boolean {

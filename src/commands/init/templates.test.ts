@@ -67,7 +67,7 @@ it('allows agents that ask before each command to run the commands in their prom
       const mayRun = (command: string) =>
         decide(
           { agent: name, preset: permissions ?? 'read-only', allow, deny },
-          { tool: 'Bash', input: { command }, paths: [], workspace: '/w' },
+          { tool: 'Bash', input: { command }, paths: [], workspace: '/w', resolve: path => path },
         ).kind === 'allow';
       const named = [...systemPrompt.matchAll(/`(git [^`]+)`/g)].map(([, command = '']) => command);
       expect(named).toContain('git diff HEAD');
