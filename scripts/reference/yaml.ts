@@ -62,7 +62,7 @@ export function yamlReference(): string {
     'A step has an `id` and exactly one of `run`, `agent`, `uses`, `approve` and `land`.',
     ...stepSections(rows),
     '## Expressions',
-    'Values can contain `${{ }}`. A value that consists of a single expression keeps its type; any other value becomes a string. In a `run` script and in every other command, the value is passed in an environment variable and is never executed as code.',
+    'Values can contain `${{ }}`. A value that consists of a single expression keeps its type; any other value becomes a string. In a `run` script and in every other command, the value is passed in an environment variable, and a position in which the shell would run it is an error. See [values are not code](../guide/workflows-yaml.md#values-are-not-code).',
     table(
       ['name', 'meaning'],
       Object.entries(contexts).map(([name, meaning]) => [code(name), meaning]),

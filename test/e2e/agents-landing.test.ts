@@ -12,7 +12,7 @@ inputs: { do: { type: string }, verify: { type: string, default: "true" } }
 steps:
   - { id: fix, agent: hands, prompt: "\${{ inputs.do }}" }
   - { id: between, needs: [fix], workspace: none, run: '[ ! -e "$MARKS.between" ] || sh -e "$MARKS.between"' }
-  - { id: land, needs: [fix, between], land: main, from: fix, verify: "sh -c \${{ inputs.verify }}" }
+  - { id: land, needs: [fix, between], land: main, from: fix, env: { VERIFY: "\${{ inputs.verify }}" }, verify: 'sh -c "$VERIFY"' }
 `,
     },
   });

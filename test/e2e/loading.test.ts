@@ -82,3 +82,32 @@ describe('the built package', () => {
     ]);
   });
 });
+
+describe('the shell parser', () => {
+  /** Whether a command of Reprise loads the parser, in a folder with a workflow of two scripts. */
+  function parses(args: readonly string[], second = 'echo b'): boolean {
+    const folder = mkdtempSync(join(tmpdir(), 'reprise-loading-'));
+    onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+    const steps = `steps: [{ id: a, run: echo a }, { id: b, needs: [a], run: ${JSON.stringify(second)} }]`;
+    writeFileSync(join(folder, 'w.yaml'), `inputs: { x: { default: y } }\n${steps}\n`);
+    const probe = join(folder, 'probe.cjs');
+    writeFileSync(
+      probe,
+      `const { appendFileSync } = require('node:fs');
+process.on('exit', () => appendFileSync('loaded', Object.keys(require.cache).join('\\n') + '\\n'));`,
+    );
+    const { status } = spawnSync(process.execPath, ['--require', probe, cli, ...args], { cwd: folder });
+    expect(status).toBe(0);
+    return readFileSync(join(folder, 'loaded'), 'utf8').includes('/node_modules/unbash/');
+  }
+
+  it('is not loaded by commands that judge no shell text', () => {
+    expect(parses(['--version'])).toBe(false);
+    expect(parses(['list'])).toBe(false);
+    expect(parses(['run', 'w.yaml'])).toBe(false);
+  });
+
+  it('is loaded for a script with a value', () => {
+    expect(parses(['run', 'w.yaml'], 'echo ${{ inputs.x }}')).toBe(true);
+  });
+});

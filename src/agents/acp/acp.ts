@@ -225,7 +225,7 @@ export function acpProtocol(context: ProtocolContext): Protocol<AcpState> {
     const edit = before.isPrompted ? unaskedEdit(before, update) : undefined;
     const step = acpUpdate(before, update, line);
     if (!edit) return step;
-    const { tool, input } = acpToolUse(edit);
+    const { tool, input } = acpToolAsked(edit);
     const ruling = context.rule(tool, input);
     if (ruling.kind === 'decided' && ruling.decision.kind === 'allow') return step;
     const reason = ruling.kind === 'decided' && 'message' in ruling.decision ? ruling.decision.message : '';

@@ -134,7 +134,7 @@ function formsOf(words: readonly ShellPieces[]): readonly (readonly ShellPieces[
     word !== undefined && word[0]?.startsWith('-') !== false;
   const forms = [[program, ...rest]];
   for (let at = 0; at < rest.length && (isOption(rest[at]) || isOption(rest[at - 1])); at++) {
-    // With so many options, everything else may be the subcommand.
+    // Beyond this number of options, everything else may be the subcommand.
     if (at > mostOptions) return [...forms, [program, [undefined]]];
     forms.push([program, ...rest.slice(at + 1)]);
   }

@@ -131,7 +131,7 @@ export const stepSchema = z
       })
       .optional()
       .describe('Limits on time, cost and tokens of the step, over all attempts and copies.'),
-    run: someText.optional().describe('Shell script. A `${{ }}` in it is always a value, never code.'),
+    run: someText.optional().describe('Shell script. A `${{ }}` in it is a value that the shell never runs.'),
     shell: z.enum(['bash', 'sh']).optional().describe('Shell that runs the script. Defaults to `bash`.'),
     'working-directory': someText
       .optional()

@@ -1,11 +1,27 @@
-import type { Mutable } from '../../../core/index.ts';
 import { closingMark, openingMark } from '../../expression/template.ts';
+import {
+  type Command,
+  fixedText,
+  parseShell,
+  type SyntaxNode,
+  shellChildren,
+  walkShell,
+  wordsOf,
+} from '../../shell-grammar.ts';
+import { type CommandRefusal, judgeArgument, readerOf, runsItsInput } from './positions.ts';
 
-/** Syntactic context of a `${{ }}` in a script. */
-export type SlotPlace = 'bare' | 'double' | 'single' | 'ansi' | 'document' | RefusedPlace;
+/** How the shell reads the position of a `${{ }}`: how it is quoted, or why no value may stand there. */
+export type SlotPlace = 'bare' | 'double' | 'single' | 'ansi' | 'document' | RefusedPlace | CommandRefusal;
 
-/** Contexts where a value is refused, because the shell would not expand it or would evaluate it. */
-type RefusedPlace = 'quoted-document' | 'delimiter' | 'arithmetic' | 'parameter' | 'backticks';
+/** Positions where the shell would not expand a value, or would evaluate it. */
+type RefusedPlace =
+  | 'quoted-document'
+  | 'delimiter'
+  | 'arithmetic'
+  | 'parameter'
+  | 'backticks'
+  | 'unreadable'
+  | { readonly kind: 'variable'; readonly by: string };
 
 /** A `${{ }}` in a script, including the braces. */
 export interface Slot {
@@ -20,396 +36,268 @@ interface ShellScan {
   readonly slots: readonly Slot[];
   /** Offset of a `${{` that is never closed. */
   readonly unclosed: number | undefined;
+  /** First fault of the script itself, if its syntax is not valid. */
+  readonly fault: { readonly message: string; readonly at: number } | undefined;
 }
 
-/** A `[[ ]]`. It evaluates the operands of `-eq` and similar tests as arithmetic, which can run commands. */
-interface Conditional {
-  computes: boolean;
-  readonly slots: Mutable<Slot>[];
-}
+type Mark = Omit<Slot, 'place'>;
 
-/** Commands: the whole script, or the content of `( )`, `$( )` or backticks. */
-interface Code {
-  readonly kind: 'code';
-  readonly end: 'file' | ')' | '`';
-  readonly documents: HereDocument[];
-  /** Number of open `case` statements, in which `)` ends a pattern. */
-  cases: number;
-  atCommand: boolean;
-  wordStart: number | undefined;
-  conditional: Conditional | undefined;
-  hasEscapes: boolean;
-}
-
-/** Nested contexts of the shell. The innermost frame determines the meaning of the next character. */
-type Frame =
-  | Code
-  | { readonly kind: 'double' | 'single' | 'ansi' }
-  | { readonly kind: 'parameter'; readonly isInDouble: boolean; readonly singleQuotes: boolean }
-  | { readonly kind: 'arithmetic'; readonly brackets: '()' | '[]'; depth: number }
-  | (HereDocument & { readonly kind: 'document'; atLineStart: boolean });
-
-type FrameOf<Kind extends Frame['kind']> = Extract<Frame, { readonly kind: Kind }>;
-
-const beforeCommands: ReadonlySet<string> = new Set([
-  'then',
-  'do',
-  'else',
-  'elif',
-  'if',
-  'while',
-  'until',
-  '!',
-  '{',
-  'time',
-]);
-const computingTests: ReadonlySet<string> = new Set(['-eq', '-ne', '-lt', '-le', '-gt', '-ge', '-v']);
-
-const newCode = (end: Code['end'], conditional?: Conditional): Code => ({
-  kind: 'code',
-  end,
-  documents: [],
-  cases: 0,
-  atCommand: true,
-  wordStart: undefined,
-  conditional,
-  hasEscapes: false,
-});
-
-/** Ends a word, which may open or close a construct such as `case` or `[[`. */
-function endWord(code: Code, word: string): void {
-  code.wordStart = undefined;
-  if (word === ']]') code.conditional = undefined;
-  if (code.conditional && computingTests.has(word)) {
-    code.conditional.computes = true;
-    for (const slot of code.conditional.slots) slot.place = 'arithmetic';
-  }
-  if (!code.atCommand) return;
-  if (word === 'case') code.cases++;
-  if (word === 'esac') code.cases = Math.max(0, code.cases - 1);
-  if (word === '[[') code.conditional = { computes: false, slots: [] };
-  code.atCommand = beforeCommands.has(word);
-}
-
-/** A here-document whose operator has been read, and whose lines follow. */
-interface HereDocument {
-  readonly delimiter: string;
-  /** If true, the shell expands nothing in its lines. */
-  readonly isQuoted: boolean;
-  readonly stripsTabs: boolean;
-}
-
-/** Reads `<<EOF` at `at`. Returns `undefined` if no delimiter follows. `end` is the offset after it. */
-function readHereDocument(text: string, at: number): (HereDocument & { readonly end: number }) | undefined {
-  const operator = /<<(-?)[ \t]*/y;
-  operator.lastIndex = at;
-  const found = operator.exec(text);
-  const word = /(?:'[^']*'|"[^"]*"|\\[^\n]|[^\s;&|<>()'"\\])+/y;
-  word.lastIndex = at + (found?.[0].length ?? 0);
-  const written = word.exec(text)?.[0];
-  if (!found || written === undefined || written.includes(openingMark)) return undefined;
-  return {
-    delimiter: written.replace(/'([^']*)'|"([^"]*)"|\\(.)/g, '$1$2$3'),
-    isQuoted: /['"\\]/.test(written),
-    stripsTabs: found[1] === '-',
-    end: word.lastIndex,
-  };
-}
-
-/** Returns true if the `((` before `from` closes with `))`. It is then arithmetic, not two nested subshells. */
-function isArithmetic(text: string, from: number): boolean {
-  let depth = 1;
-  for (let at = from; at < text.length; at++) {
-    const sign = text[at];
-    if (sign === '\\') at++;
-    else if (text.startsWith(openingMark, at)) at = closingMark(text, at) ?? text.length;
-    else if (sign === "'" || sign === '"') at = closingQuote(text, at);
-    else if (sign === '(') depth++;
-    else if (sign === ')' && --depth === 0) return text[at + 1] === ')';
-  }
-  return false;
-}
-
-function closingQuote(text: string, at: number): number {
-  const close = text.indexOf(text[at] ?? '', at + 1);
-  return close === -1 ? text.length : close;
+/** Finds every `${{ }}` in a script with its position. Ignores those in comments, and those after a backslash. */
+export function scanShell(text: string, shell: 'bash' | 'sh'): ShellScan {
+  const { source, marks, unclosed } = markSlots(text);
+  const script = parseScript(source, shell);
+  const numbers = evaluatedVariables(script);
+  const places = new Map<Mark, SlotPlace | 'text'>();
+  visit(script, [], (node, path) => {
+    for (const mark of marks) {
+      const quoting = places.has(mark) ? undefined : quotingOf(node, path, mark, { source, shell });
+      if (quoting === undefined) continue;
+      const refusal = quoting === 'text' ? undefined : refusalOf([...path, node], numbers);
+      places.set(mark, refusal ?? quoting);
+    }
+  });
+  const slots = marks.flatMap(mark => {
+    const place = places.get(mark) ?? 'unreadable';
+    return place === 'text' ? [] : [{ ...mark, place }];
+  });
+  return { slots, unclosed, fault: slots.length > 0 ? faultIn(script) : undefined };
 }
 
 /**
- * Returns true if single quotes are quotes inside the `${...}` whose name starts at `at`. In bash they always are. In
- * other shells, inside double quotes, they are quotes only in patterns (`${x#...}`), but not in words (`${x:-it's}`).
+ * Parses a script with the grammar of bash. Other shells take a single quote for text in a place where bash does not:
+ * in `"${x:-it's}"`.
  */
-function quotesInParameter(
-  text: string,
-  at: number,
-  { shell, isInDouble }: { readonly shell: 'bash' | 'sh'; readonly isInDouble: boolean },
-): boolean {
-  const name = /[#!]?(?:[A-Za-z_]\w*|\d+|[@*#?$!-])(?:\[[^\]]*\])?/y;
-  name.lastIndex = at;
-  const operator = text[at + (name.exec(text)?.[0].length ?? 0)] ?? '';
-  return shell === 'bash' || !isInDouble || '#%/^,'.includes(operator);
+function parseScript(source: string, shell: 'bash' | 'sh'): ReturnType<typeof parseShell> {
+  const script = parseShell(source);
+  if (shell === 'bash' || !script.errors?.length) return script;
+  return parseShell(
+    source.replace(/"\$\{\w+:?[-=?+][^{}"`$]*\}/g, expansion => expansion.replaceAll("'", '_')),
+  );
 }
 
-/** Finds every `${{ }}` in a script with its context. Ignores those in comments. */
-export const scanShell = (text: string, shell: 'bash' | 'sh'): ShellScan =>
-  new ShellScanner(text, shell).scan();
+interface MarkedScript {
+  /** The script with a plain variable of the same length in the place of each `${{ }}`. */
+  readonly source: string;
+  readonly marks: readonly Mark[];
+  readonly unclosed: number | undefined;
+}
 
-class ShellScanner {
-  readonly #text: string;
-  readonly #shell: 'bash' | 'sh';
-  readonly #slots: Mutable<Slot>[] = [];
-  readonly #stack: Frame[] = [newCode('file')];
-  #at = 0;
-
-  constructor(text: string, shell: 'bash' | 'sh') {
-    this.#text = text;
-    this.#shell = shell;
-  }
-
-  scan(): ShellScan {
-    while (this.#at < this.#text.length) {
-      const afterDollar = this.#sees('$${{');
-      if (afterDollar) this.#at++;
-      if (!this.#sees('${{')) this.#at = this.#step();
-      else if (!this.#slot(afterDollar)) return { slots: this.#slots, unclosed: this.#at };
+function markSlots(text: string): MarkedScript {
+  const marks: Mark[] = [];
+  let source = '';
+  for (
+    let start = text.indexOf(openingMark);
+    start !== -1;
+    start = text.indexOf(openingMark, source.length)
+  ) {
+    const before = source + text.slice(source.length, start);
+    const lineEnd = endOfLine(text, start);
+    if (isInComment(before)) {
+      source = before + text.slice(start, lineEnd);
+      continue;
     }
-    return { slots: this.#slots, unclosed: undefined };
+    const close = closingMark(text, start);
+    if (close === undefined) return { source: before, marks, unclosed: start };
+    const end = close + 2;
+    // `$$` would be the number of the process. Here, the first `$` is text.
+    const afterDollar = /(?:^|[^\\$])(?:\\\\)*(?:\$\$)*\$$/.test(before);
+    source = `${afterDollar ? `${before.slice(0, -1)}_` : before}\${${'R'.repeat(end - start - 3)}}`;
+    marks.push({ start, end, afterDollar });
   }
+  return { source: source + text.slice(source.length), marks, unclosed: undefined };
+}
 
-  #step(): number {
-    const frame = this.#top();
-    const sign = this.#text[this.#at];
-    const backticks = this.#stack.findLast(open => open.kind === 'code' && open.end === '`');
-    if (sign === '\\' && backticks?.kind === 'code') backticks.hasEscapes = true;
-    if (sign === '`' && backticks) return this.#closeBackticks(backticks);
-    switch (frame.kind) {
-      case 'code':
-        return this.#code(frame, sign);
-      case 'double':
-        if (sign === '"') return this.#pop();
-        return this.#expanding(frame, sign);
-      case 'single':
-        return sign === "'" ? this.#pop() : this.#skip(1);
-      case 'ansi':
-        return sign === "'" ? this.#pop() : this.#skip(sign === '\\' ? 2 : 1);
-      case 'parameter':
-        if (sign === '}') return this.#pop();
-        if (sign === '"') return this.#push({ kind: 'double' }, 1);
-        if (sign === "'" && frame.singleQuotes) return this.#push({ kind: 'single' }, 1);
-        return this.#expanding(frame, sign);
-      case 'arithmetic':
-        return this.#arithmetic(frame, sign);
-      case 'document':
-        return this.#document(frame, sign);
-    }
-  }
+const endOfLine = (text: string, from: number): number => {
+  const newline = text.indexOf('\n', from);
+  return newline === -1 ? text.length : newline;
+};
 
-  #code(frame: Code, sign: string | undefined): number {
-    switch (sign) {
-      case '\n':
-        return this.#newline(frame);
-      case ' ':
-      case '\t':
-      case '\r':
-        this.#endWord(frame);
-        return this.#skip(1);
-      case ';':
-      case '&':
-      case '|':
-        this.#endWord(frame);
-        frame.atCommand = true;
-        return this.#skip(1);
-      case '<':
-      case '>':
-        this.#endWord(frame);
-        return this.#redirection(frame);
-      case '(':
-        return this.#parenthesis(frame);
-      case ')':
-        return this.#closeParenthesis(frame);
-      case '#':
-        if (frame.wordStart === undefined) return this.#comment();
-        return this.#skip(1);
-      default:
-        frame.wordStart ??= this.#at;
-        if (sign === "'") return this.#push({ kind: 'single' }, 1);
-        if (sign === '"') return this.#push({ kind: 'double' }, 1);
-        return this.#expanding(frame, sign);
-    }
-  }
+/** Whether the text after `before` is a comment. A `#` in a word or in quotes starts none, so only the parser can tell. */
+function isInComment(before: string): boolean {
+  if (!/(?:^|[\s;&|()`])#[^\n]*$/.test(before)) return false;
+  let isSeen = false;
+  walkShell(parseShell(`${before}\${R}`), node => {
+    const isLeaf = node.type === 'SingleQuoted' || node.type === 'AnsiCQuoted' || node.type === 'HereDocBody';
+    const isHere = node.pos <= before.length && node.end > before.length;
+    isSeen ||= isHere && (isLeaf || node.type === 'Word' || node.type === 'ParameterExpansion');
+  });
+  return !isSeen;
+}
 
-  /** Handles the syntax that code, double quotes and here-documents share. */
-  #expanding(frame: Frame, sign: string | undefined): number {
-    if (sign === '\\') return this.#skip(2);
-    if (sign === '`') return this.#push(newCode('`'), 1);
-    if (sign !== '$') return this.#skip(1);
-    const next = this.#text[this.#at + 1] ?? '';
-    if (next === '(') {
-      const computes = this.#text[this.#at + 2] === '(' && isArithmetic(this.#text, this.#at + 3);
-      if (computes) return this.#push({ kind: 'arithmetic', brackets: '()', depth: 0 }, 3);
-      return this.#push(newCode(')'), 2);
-    }
-    if (next === '{') return this.#push(this.#parameter(frame), 2);
-    if (next === '[' && this.#shell === 'bash')
-      return this.#push({ kind: 'arithmetic', brackets: '[]', depth: 0 }, 2);
-    if (next === "'" && frame.kind === 'code' && this.#shell === 'bash')
-      return this.#push({ kind: 'ansi' }, 2);
-    return this.#skip('$#!?*@-'.includes(next) ? 2 : 1);
-  }
+type Meet = (node: SyntaxNode, path: readonly SyntaxNode[]) => void;
 
-  #parameter(outer: Frame): Frame {
-    const isInDouble =
-      outer.kind === 'double' ||
-      outer.kind === 'document' ||
-      (outer.kind === 'parameter' && outer.isInDouble);
-    return {
-      kind: 'parameter',
-      isInDouble,
-      singleQuotes: quotesInParameter(this.#text, this.#at + 2, { shell: this.#shell, isInDouble }),
-    };
-  }
+function visit(node: SyntaxNode, path: readonly SyntaxNode[], meet: Meet): void {
+  meet(node, path);
+  const inner = [...path, node];
+  for (const child of shellChildren(node)) visit(child, inner, meet);
+}
 
-  #arithmetic(frame: FrameOf<'arithmetic'>, sign: string | undefined): number {
-    const [open, close] = frame.brackets;
-    if (sign === open) frame.depth++;
-    if (sign !== close) return this.#expanding(frame, sign);
-    if (frame.depth-- > 0) return this.#skip(1);
-    const next = this.#pop();
-    return close === ')' ? next + 1 : next;
-  }
+interface Quoting {
+  readonly source: string;
+  readonly shell: 'bash' | 'sh';
+}
 
-  #document(frame: FrameOf<'document'>, sign: string | undefined): number {
-    const end = frame.atLineStart ? this.#endOfDocument(frame) : undefined;
-    if (end !== undefined) {
-      this.#stack.pop();
-      return end;
-    }
-    frame.atLineStart = sign === '\n';
-    if (frame.isQuoted || sign === '\n') return this.#skip(1);
-    return this.#expanding(frame, sign);
+/** Returns how the shell reads a slot if `node` is the innermost node that contains it. */
+function quotingOf(
+  node: SyntaxNode,
+  path: readonly SyntaxNode[],
+  { start, end }: Mark,
+  { source, shell }: Quoting,
+): SlotPlace | 'text' | undefined {
+  // Positions in backticks with backslashes do not refer to this text.
+  const backticks = [...path, node].find(isEscapedBackticks);
+  if (backticks) return backticks === node && node.pos <= start && end <= node.end ? 'backticks' : undefined;
+  if (node.pos > start || node.end < end) return undefined;
+  switch (node.type) {
+    case 'HereDocDelimiter':
+      return 'delimiter';
+    case 'HereDocBody':
+      return node.parts === undefined ? 'quoted-document' : undefined;
+    case 'SingleQuoted':
+      return 'single';
+    case 'AnsiCQuoted':
+      // In other shells, `$'` is a dollar sign and a quote, in which a backslash is text.
+      if (shell === 'sh') return node.text.includes('\\') ? 'unreadable' : 'single';
+      return isEscaped(source, start) ? 'text' : 'ansi';
+    case 'ParameterExpansion':
+      return node.pos === start && node.end === end ? quotingAt(path) : undefined;
+    case 'Literal':
+      return isEscaped(source, start) ? 'text' : 'unreadable';
+    case 'Word':
+      if (node.parts !== undefined) return undefined;
+      return isEscaped(source, start) ? 'text' : 'unreadable';
+    default:
+      return undefined;
   }
+}
 
-  /** Returns the offset after the line if it is the delimiter. */
-  #endOfDocument({ delimiter, stripsTabs }: HereDocument): number | undefined {
-    const newline = this.#text.indexOf('\n', this.#at);
-    const end = newline === -1 ? this.#text.length : newline;
-    const line = this.#text.slice(this.#at, end);
-    return (stripsTabs ? line.replace(/^\t+/, '') : line) === delimiter ? end + 1 : undefined;
-  }
+const isEscapedBackticks = (node: SyntaxNode): boolean =>
+  node.type === 'CommandExpansion' && node.text.startsWith('`') && node.text.includes('\\');
 
-  #newline(frame: Code): number {
-    this.#endWord(frame);
-    frame.atCommand = true;
-    // Here-documents follow in the order of their operators, so the first goes on top of the stack.
-    for (const document of frame.documents.splice(0).reverse()) {
-      this.#stack.push({ kind: 'document', ...document, atLineStart: true });
-    }
-    return this.#skip(1);
-  }
+const isEscaped = (source: string, start: number): boolean =>
+  /(?:^|[^\\])(?:\\\\)*\\$/.test(source.slice(0, start));
 
-  #redirection(frame: Code): number {
-    const document = this.#sees('<<') ? readHereDocument(this.#text, this.#at) : undefined;
-    if (!document) return this.#skip(this.#sees('<<') ? 2 : 1);
-    frame.documents.push(document);
-    return document.end;
+function quotingAt(path: readonly SyntaxNode[]): SlotPlace {
+  switch (path.at(-1)?.type) {
+    case 'DoubleQuoted':
+    case 'LocaleString':
+      return 'double';
+    case 'HereDocBody':
+      return 'document';
+    default:
+      return 'bare';
   }
+}
 
-  #parenthesis(frame: Code): number {
-    this.#endWord(frame);
-    if (this.#sees('((') && isArithmetic(this.#text, this.#at + 2)) {
-      return this.#push({ kind: 'arithmetic', brackets: '()', depth: 0 }, 2);
-    }
-    frame.atCommand = true;
-    return this.#push(newCode(')', frame.conditional), 1);
-  }
+/** Variables whose value bash evaluates when it is assigned. */
+const integers = ['RANDOM', 'SRANDOM', 'OPTIND', 'SECONDS'];
+/** Variables whose value a shell runs. */
+const commands: ReadonlySet<string> = new Set([
+  'PS0',
+  'PS1',
+  'PS2',
+  'PS4',
+  'PROMPT_COMMAND',
+  'BASH_ENV',
+  'ENV',
+]);
 
-  #closeParenthesis(frame: Code): number {
-    this.#endWord(frame);
-    if (frame.cases > 0) frame.atCommand = true;
-    else if (frame.end === ')') return this.#pop();
-    return this.#skip(1);
-  }
+/** Returns the names that a script declares as numbers or references (`declare -i n`), and those that always are. */
+function evaluatedVariables(script: SyntaxNode): ReadonlySet<string> {
+  const names = new Set(integers);
+  walkShell(script, node => {
+    if (node.type !== 'Command' || !/^(?:declare|typeset|local)$/.test(node.name?.value ?? '')) return;
+    const given = wordsOf(node)
+      .slice(1)
+      .map(word => fixedText(word) ?? word.text);
+    if (!given.some(word => /^-\w*[in]/.test(word))) return;
+    for (const word of given) names.add(/^\w+/.exec(word)?.[0] ?? '');
+  });
+  return names;
+}
 
-  #closeBackticks(backticks: Frame): number {
-    this.#stack.length = this.#stack.indexOf(backticks);
-    return this.#skip(1);
+/** Returns the reason why a value must not stand at the end of a path, judged from the outside to the inside. */
+function refusalOf(path: readonly SyntaxNode[], numbers: ReadonlySet<string>): SlotPlace | undefined {
+  const innermost = path.findLastIndex(({ type }) => type === 'Script');
+  for (const [index, node] of path.slice(0, -1).entries()) {
+    const child = path[index + 1];
+    const refusal = child && refusalAt(node, child, { numbers, isInnermost: index > innermost });
+    if (refusal !== undefined) return refusal;
   }
+  return undefined;
+}
 
-  #comment(): number {
-    const inBackticks = this.#stack.some(frame => frame.kind === 'code' && frame.end === '`');
-    const comment = inBackticks ? /[^\n`]*/y : /[^\n]*/y;
-    comment.lastIndex = this.#at;
-    return this.#skip(comment.exec(this.#text)?.[0].length ?? 0);
-  }
+interface Surroundings {
+  readonly numbers: ReadonlySet<string>;
+  /** False if the value stands in a substitution below the node, which then uses only its output. */
+  readonly isInnermost: boolean;
+}
 
-  #endWord(frame: Code): void {
-    if (frame.wordStart !== undefined) endWord(frame, this.#text.slice(frame.wordStart, this.#at));
+function refusalAt(
+  node: SyntaxNode,
+  child: SyntaxNode,
+  { numbers, isInnermost }: Surroundings,
+): SlotPlace | undefined {
+  switch (node.type) {
+    case 'ArithmeticFor':
+      return child.type.startsWith('Arithmetic') ? 'arithmetic' : undefined;
+    case 'ParameterExpansion':
+      if (child === node.index) return 'arithmetic';
+      if (node.operation?.type === 'Slice' || node.operation?.type === 'Transform') return 'arithmetic';
+      return isInnermost ? 'parameter' : undefined;
+    case 'Assignment':
+      if (child === node.index || numbers.has(node.name)) return 'arithmetic';
+      return commands.has(node.name) ? { kind: 'variable', by: node.name } : undefined;
+    case 'ArrayValue':
+      return child.type === 'Word' && child.text.startsWith('[') ? 'arithmetic' : undefined;
+    case 'TestUnary':
+      return node.operator === '-v' || node.operator === '-R' ? 'arithmetic' : undefined;
+    case 'TestBinary':
+      return /^-(?:eq|ne|lt|le|gt|ge)$/.test(node.operator) ? 'arithmetic' : undefined;
+    case 'For':
+    case 'Select':
+      return numbers.has(node.name.value) && child.type === 'Word' ? 'arithmetic' : undefined;
+    case 'Pipeline':
+      return inputRefusal(node.commands.slice(node.commands.indexOf(child as Command) + 1));
+    case 'Redirected':
+      return child === node.command ? undefined : inputRefusal([node.command]);
+    case 'Command':
+      return commandRefusal(node, child, numbers);
+    default:
+      return node.type.startsWith('Arithmetic') ? 'arithmetic' : undefined;
   }
+}
 
-  #slot(afterDollar: boolean): boolean {
-    const close = closingMark(this.#text, this.#at);
-    if (close === undefined) return false;
-    const frame = this.#top();
-    if (frame.kind === 'code') frame.wordStart ??= this.#at;
-    if (frame.kind === 'document') frame.atLineStart = false;
-    const conditional = this.#stack.findLast(open => open.kind === 'code')?.conditional;
-    const place = conditional?.computes ? 'arithmetic' : this.#place(frame);
-    const slot = { start: this.#at, end: close + 2, place, afterDollar };
-    this.#slots.push(slot);
-    conditional?.slots.push(slot);
-    this.#at = slot.end;
-    return true;
-  }
+const inputRefusal = (receivers: readonly SyntaxNode[]): SlotPlace | undefined => {
+  const by = receivers.map(runsItsInput).find(name => name !== undefined);
+  return by === undefined ? undefined : { kind: 'input', by };
+};
 
-  #place(frame: Frame): SlotPlace {
-    if (this.#stack.some(open => open.kind === 'code' && open.hasEscapes)) return 'backticks';
-    switch (frame.kind) {
-      case 'code':
-        if (this.#isDelimiter()) return 'delimiter';
-        return this.#isInSubscript() ? 'arithmetic' : 'bare';
-      case 'double':
-      case 'single':
-      case 'ansi':
-        if (this.#stack.at(-2)?.kind === 'parameter') return 'parameter';
-        return this.#isInSubscript() ? 'arithmetic' : frame.kind;
-      case 'parameter':
-      case 'arithmetic':
-        return frame.kind;
-      case 'document':
-        return frame.isQuoted ? 'quoted-document' : 'document';
-    }
-  }
+function commandRefusal(
+  command: Command,
+  child: SyntaxNode,
+  numbers: ReadonlySet<string>,
+): SlotPlace | undefined {
+  // `tee >(sh)` hands everything that it reads and prints to a shell.
+  const outputs = shellChildren(command)
+    .flatMap(word => shellChildren(word))
+    .filter(part => part.type === 'ProcessSubstitution' && part.operator === '>');
+  const output = inputRefusal(outputs);
+  if (output !== undefined) return output;
+  if (child.type === 'Word' || (child.type === 'Assignment' && command.name && child.pos > command.name.pos))
+    return judgeArgument(command, child);
+  if (child.type === 'Assignment') return undefined;
+  const reader = readerOf(command);
+  if (reader !== undefined) return { kind: 'input', by: reader };
+  const isRead = /^(?:read|mapfile|readarray)$/.test(command.name?.value ?? '');
+  return isRead && wordsOf(command).some(({ value }) => numbers.has(value)) ? 'arithmetic' : undefined;
+}
 
-  #isDelimiter(): boolean {
-    return /(?:^|[^<])<<-?[ \t]*[^\s;&|<>()]*$/.test(this.#text.slice(Math.max(0, this.#at - 80), this.#at));
-  }
-
-  /** True inside `list[...]=`, whose subscript bash evaluates as arithmetic. */
-  #isInSubscript(): boolean {
-    const code = this.#stack.findLast(open => open.kind === 'code');
-    const word = this.#text.slice(code?.wordStart ?? this.#at, this.#at);
-    return /^[A-Za-z_]\w*\[[^\]]*$/.test(word);
-  }
-
-  #top(): Frame {
-    return this.#stack.at(-1) ?? newCode('file');
-  }
-
-  #sees(text: string): boolean {
-    return this.#text.startsWith(text, this.#at);
-  }
-
-  #skip(length: number): number {
-    return this.#at + length;
-  }
-
-  #push(frame: Frame, length: number): number {
-    this.#stack.push(frame);
-    return this.#skip(length);
-  }
-
-  #pop(): number {
-    this.#stack.pop();
-    return this.#skip(1);
-  }
+function faultIn(script: SyntaxNode): ShellScan['fault'] {
+  let fault: ShellScan['fault'];
+  walkShell(script, node => {
+    const error = node.type === 'Script' ? node.errors?.[0] : undefined;
+    if (error) fault ??= { message: error.message, at: error.pos };
+  });
+  return fault;
 }

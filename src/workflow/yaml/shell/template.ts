@@ -20,6 +20,7 @@ export function parseShellTemplate(text: string, shell: 'bash' | 'sh'): ShellTem
   if (!text.includes(openingMark)) return { script: text, values: [], faults: [] };
   const scan = scanShell(text, shell);
   const faults: ParseFault[] = scan.unclosed === undefined ? [] : [unclosed(scan.unclosed)];
+  if (scan.fault && scan.unclosed === undefined) faults.push(syntaxFault(scan.fault));
   const values: { name: string; expression: Expression }[] = [];
   let script = '';
   let copied = 0;
@@ -50,6 +51,14 @@ export function withoutNul(text: string): string {
   });
 }
 
+/** Without a valid script, the positions of its values are not certain. */
+const syntaxFault = ({ message, at }: { readonly message: string; readonly at: number }): ParseFault => ({
+  message: `\`\${{ }}\` cannot be used in a script that is not valid shell syntax: ${message}`,
+  hint: 'fix the script, or pass the values with `env:`',
+  start: at,
+  end: at + 1,
+});
+
 type Replacement =
   | { readonly kind: 'text'; readonly text: string }
   | { readonly kind: 'refused'; readonly message: string; readonly hint: string };
@@ -69,16 +78,56 @@ function replacementFor({ place, afterDollar }: Slot, name: string): Replacement
       return text(`'"\${${name}}"'`, '$');
     case 'ansi':
       return text(`'"\${${name}}"$'`, '$');
-    case 'quoted-document':
-    case 'delimiter':
-    case 'arithmetic':
-    case 'parameter':
-    case 'backticks':
-      return { kind: 'refused', ...refusals[place] };
+    default:
+      return { kind: 'refused', ...refusalFor(place) };
   }
 }
 
-const assignFirst = 'assign it to a variable on its own line (`value=${{ ... }}`)';
+interface Refusal {
+  readonly message: string;
+  readonly hint: string;
+}
+
+type Refused = Exclude<SlotPlace, 'bare' | 'double' | 'single' | 'ansi' | 'document'>;
+
+const passIt = 'pass it as a variable (`env: { VALUE: "${{ ... }}" }`)';
+
+function refusalFor(place: Refused): Refusal {
+  if (typeof place === 'string') return refusals[place];
+  const { kind, by } = place;
+  switch (kind) {
+    case 'name':
+      return {
+        message: '`${{ }}` cannot be used as the name of a command, because its value would choose what runs',
+        hint: `${passIt} and choose the command in the script, such as with \`case "$VALUE" in\``,
+      };
+    case 'computed':
+      return {
+        message: `\`\${{ }}\` cannot be an argument of \`${by}\`, because the command is known only when the script runs`,
+        hint: `${passIt}, then use \`"$VALUE"\``,
+      };
+    case 'evaluated':
+      return {
+        message: `\`\${{ }}\` cannot be used in this argument of \`${by}\`, which would evaluate its value`,
+        hint: `${passIt}, check it in the script, then use \`"$VALUE"\``,
+      };
+    case 'code':
+      return {
+        message: `\`\${{ }}\` cannot be used in the code that \`${by}\` runs`,
+        hint: `${passIt} and read the variable in that code, or add the value as an argument after it`,
+      };
+    case 'input':
+      return {
+        message: `\`\${{ }}\` cannot be used in the input of \`${by}\`, which would run its value`,
+        hint: `${passIt} and read the variable there`,
+      };
+    case 'variable':
+      return {
+        message: `\`\${{ }}\` cannot be the value of \`${by}\`, which the shell would run`,
+        hint: 'use another variable',
+      };
+  }
+}
 
 const refusals = {
   'quoted-document': {
@@ -92,14 +141,18 @@ const refusals = {
   },
   arithmetic: {
     message: '`${{ }}` cannot be used in shell arithmetic, where its value could run commands',
-    hint: `${assignFirst}, check that it is a number, then use the variable`,
+    hint: `${passIt}, check that it is a number, then use \`$VALUE\``,
   },
   parameter: {
     message: '`${{ }}` cannot be used inside `${...}`',
-    hint: `${assignFirst}, then use the variable`,
+    hint: `${passIt}, then use \`$VALUE\``,
   },
   backticks: {
     message: '`${{ }}` cannot be used in backticks that contain a backslash',
     hint: 'use `$( )` instead of backticks',
   },
-} as const satisfies Partial<Record<SlotPlace, { message: string; hint: string }>>;
+  unreadable: {
+    message: '`${{ }}` cannot be used here, because the shell would not read it as a value',
+    hint: `${passIt}, then use \`"$VALUE"\``,
+  },
+} as const satisfies Record<Extract<Refused, string>, Refusal>;
