@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { changesSince, diffOf } from './diff.ts';
 import { applyGc, gatherGcFacts } from './gc/apply.ts';
 import { planGc } from './gc/plan.ts';
-import { land } from './landing/land-now.ts';
+import { land } from './landing/advance.ts';
 import { workspaceBranch, workspacePath } from './names.ts';
 import { Lab } from './test-support.ts';
 import { commitAll } from './workspace/commit.ts';

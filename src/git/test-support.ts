@@ -7,7 +7,7 @@ import { thisProcess } from '../process/table.ts';
 import type { Owner } from '../store/port.ts';
 import type { Resolution } from './conflict/progress.ts';
 import { abortResolution, beginResolution, continueResolution } from './conflict/resolve.ts';
-import { type LandRequest, land } from './landing/land-now.ts';
+import { type LandRequest, land } from './landing/advance.ts';
 import type { Landing } from './landing/landing.ts';
 import { openRepository, type Repository } from './repository.ts';
 import { createWorkspace } from './workspace/create.ts';

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { land } from './landing/land-now.ts';
+import { land } from './landing/advance.ts';
 import { resolveBase } from './refs.ts';
 import { openRepository } from './repository.ts';
 import { Lab, plainEnvironment, temporaryFolder } from './test-support.ts';

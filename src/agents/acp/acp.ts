@@ -42,10 +42,12 @@ import {
   flushText,
   isCopilot,
   mergeTool,
+  noTurnUsage,
   startTool,
+  type TurnUsage,
+  takeTurnUsage,
   unaskedEdit,
 } from './updates.ts';
-import { noTurnUsage, type TurnUsage, takeTurnUsage } from './usage.ts';
 
 /** Handles the response to a prompt, which ends the turn. */
 function acpTurnEnd(before: AcpState, result: Json, now: number): Step<AcpState> {

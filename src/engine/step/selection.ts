@@ -4,8 +4,7 @@ import { type ErrorData, type EventOf, type Json, type JsonObject, toErrorData }
 import type { Judge } from '../../workflow/index.ts';
 import { unitFileName } from '../log-files.ts';
 import type { StepEnd } from '../run/messages.ts';
-import { agentNamed, policyOf } from './agent/conversation.ts';
-import { answerPrompt, repeatedPrompt } from './agent/prompts.ts';
+import { agentNamed, answerPrompt, policyOf, repeatedPrompt } from './agent/conversation.ts';
 import { canResume, runSession, type SessionEnd } from './agent/session.ts';
 import { commandError, fenced, firstLine, runAt, runInTurn, workVariables } from './commands.ts';
 import type { FinishedWorker, RunSelection, SelectionLane } from './contract.ts';

@@ -2,7 +2,7 @@ import { existsSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'no
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { worktreeState } from '../delta/capture.ts';
-import { land } from '../landing/land-now.ts';
+import { land } from '../landing/advance.ts';
 import { conflictLab } from '../test-support.ts';
 import type { Resolution } from './progress.ts';
 import { beginResolution } from './resolve.ts';

@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { land } from '../landing/land-now.ts';
+import { land } from '../landing/advance.ts';
 import { Lab } from '../test-support.ts';
 import { branchRecords } from '../workspace/branch-records.ts';
 import { createWorkspace } from '../workspace/create.ts';

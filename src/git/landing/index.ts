@@ -1,5 +1,4 @@
-export { confirmLanding, moveLanding } from './advance.ts';
-export { land } from './land-now.ts';
+export { confirmLanding, land, moveLanding } from './advance.ts';
 export {
   type ConfirmEnd,
   type HandOver,

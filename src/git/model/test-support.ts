@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { toErrorData } from '../../core/errors.ts';
 import { toTimestamp } from '../../core/time.ts';
 import { abortResolution, beginResolution, continueResolution } from '../conflict/resolve.ts';
-import { land } from '../landing/land-now.ts';
+import { land } from '../landing/advance.ts';
 import { committer } from '../names.ts';
 import type { Repository } from '../repository.ts';
 import { Lab } from '../test-support.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { applyGc, gatherGcFacts } from '../gc/apply.ts';
 import { planGc, type RunActivity } from '../gc/plan.ts';
-import { land } from '../landing/land-now.ts';
+import { land } from '../landing/advance.ts';
 import { Lab } from '../test-support.ts';
 import { deliverOnBranch, parkedWork, parkOnBranch } from './branch-records.ts';
 import { createWorkspace } from './create.ts';

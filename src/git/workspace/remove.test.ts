@@ -1,7 +1,7 @@
 import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { land } from '../landing/land-now.ts';
+import { land } from '../landing/advance.ts';
 import { Lab } from '../test-support.ts';
 import { commitAll } from './commit.ts';
 import { createWorkspace } from './create.ts';

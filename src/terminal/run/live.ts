@@ -5,10 +5,10 @@ import { RunView, safeLine } from '../../view/index.ts';
 import type { WorkflowModel } from '../../workflow/index.ts';
 import { glyphsFor } from '../glyphs.ts';
 import { stepsOf } from '../graph.ts';
-import type { RunReporter } from '../reporter.ts';
 import type { Screen } from '../screen.ts';
 import { painter } from '../text.ts';
 import { frameLines } from './live-frame.ts';
+import type { RunReporter } from './plain.ts';
 
 /**
  * Imports the screen on demand, because Ink is slow to load. React reads NODE_ENV while it loads, and its development build

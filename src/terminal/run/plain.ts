@@ -15,8 +15,14 @@ import type { StepModel, WorkflowModel } from '../../workflow/index.ts';
 import { eventLine } from '../events.ts';
 import { statusColour } from '../glyphs.ts';
 import { type StepAtPath, stepsOf } from '../graph.ts';
-import type { RunReporter } from '../reporter.ts';
 import { clockTime, displayWidth, type Paint, painter } from '../text.ts';
+
+/** Shows a run while it is observed. `observe` never throws. */
+export interface RunReporter {
+  observe(observation: Observation): void;
+  /** Shows what is left and restores the terminal. `undefined`: the run has no result. */
+  close(result: RunResult | undefined): Promise<void>;
+}
 
 export interface PlainReporterOptions {
   readonly write: (text: string) => void;

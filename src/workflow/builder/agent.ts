@@ -1,7 +1,6 @@
 import { type JsonObject, parseRule, toJson } from '../../core/index.ts';
 import type { AgentOutput, StepPermissions } from '../model.ts';
 import { buildStep, describeOptions, optionReader, type WorkOptions } from './build.ts';
-import { commandMaker, type StepEnvironment, toTexts } from './commands.ts';
 import {
   type AnyFanOut,
   checkFanOut,
@@ -20,7 +19,14 @@ import {
   type Stored,
   toItemSelector,
 } from './handle.ts';
-import { type Budget, type OptionReader, withMinutes } from './rules.ts';
+import {
+  type Budget,
+  commandMaker,
+  type OptionReader,
+  type StepEnvironment,
+  toTexts,
+  withMinutes,
+} from './rules.ts';
 import { type AnyWorkspace, checkWork, placeOf, readWork, type WorkspaceOptions } from './work.ts';
 
 type PresetName = NonNullable<StepPermissions['preset']>;

@@ -8,9 +8,8 @@ import {
   type SelectRule,
 } from '../model.ts';
 import { describeOptions } from './build.ts';
-import { type CommandMaker, commandsOf } from './commands.ts';
 import { type After, type Dependency, type Select, toSelector } from './handle.ts';
-import type { OptionReader } from './rules.ts';
+import { type CommandMaker, commandsOf, type OptionReader } from './rules.ts';
 
 /** Options that run a step as several copies. */
 export interface FanOutOptions<A extends After, Input, Copies extends number, Item extends object> {

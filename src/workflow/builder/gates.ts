@@ -1,6 +1,5 @@
 import type { Duration } from '../../core/index.ts';
 import { buildStep, describeOptions, optionReader, type StepOptions, type WorkOptions } from './build.ts';
-import { commandMaker, type StepEnvironment } from './commands.ts';
 import {
   type After,
   isMaybe,
@@ -11,7 +10,7 @@ import {
   toItemSelector,
   toSelector,
 } from './handle.ts';
-import type { OptionReader } from './rules.ts';
+import { commandMaker, type OptionReader, type StepEnvironment } from './rules.ts';
 
 export interface ApproveOptions<A extends After, Input, Choice extends string>
   extends Omit<StepOptions<A, Input>, 'timeout'> {

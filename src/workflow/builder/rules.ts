@@ -1,6 +1,6 @@
 import { type Duration, type ErrorData, parseDuration } from '../../core/index.ts';
 import { type DagNode, type GraphProblem, graphProblems, indexById } from '../graph.ts';
-import type { RetryRule, SpendingLimit, TimeoutRule } from '../model.ts';
+import type { Command, RetryRule, Selector, ShellCommand, SpendingLimit, TimeoutRule } from '../model.ts';
 import type { Problem } from '../problems.ts';
 import { type AnyStep, type Dependency, isStep, needsOf, stepKey } from './handle.ts';
 
@@ -303,3 +303,23 @@ const missingOutput = (workflow: string, { alias, step }: Dependency): Problem =
   message: `workflow "${workflow}": output.${alias} reads step "${step.id}", which is not in its steps`,
   hint: `add "${step.id}" to \`steps\`, or remove it from \`output\``,
 });
+
+/** Values of environment variables, by name. */
+export type StepEnvironment = Readonly<Record<string, string | number | boolean>>;
+
+export const toTexts = (environment: StepEnvironment): Record<string, string> =>
+  Object.fromEntries(Object.entries(environment).map(([name, value]) => [name, String(value)]));
+
+/** Creates a command that runs beside the main work of a step. */
+export type CommandMaker = (text: string) => Command;
+
+/** The text of a command is fixed. Values reach it through the environment of the step. */
+export const commandMaker =
+  (environment: Selector<StepEnvironment>, shell: ShellCommand['shell'] = 'bash'): CommandMaker =>
+  text => ({
+    text,
+    command: scope => ({ script: text, shell, env: toTexts(environment(scope)) }),
+  });
+
+export const commandsOf = (texts: readonly string[] | undefined, command: CommandMaker): readonly Command[] =>
+  (texts ?? []).map(command);

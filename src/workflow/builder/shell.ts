@@ -1,7 +1,6 @@
 import { canonicalJson, type Json } from '../../core/index.ts';
 import type { ShellCommand } from '../model.ts';
 import { buildStep, describeOptions, optionReader, type WorkOptions } from './build.ts';
-import { commandMaker, type StepEnvironment, toTexts } from './commands.ts';
 import {
   type AnyFanOut,
   checkFanOut,
@@ -20,7 +19,7 @@ import {
   type Stored,
   toItemSelector,
 } from './handle.ts';
-import { type Budget, withMinutes } from './rules.ts';
+import { type Budget, commandMaker, type StepEnvironment, toTexts, withMinutes } from './rules.ts';
 import { type AnyWorkspace, checkWork, placeOf, readWork, type WorkspaceOptions } from './work.ts';
 
 export interface ShellStepOptions<

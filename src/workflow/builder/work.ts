@@ -1,9 +1,8 @@
 import type { ArtifactRule, WorkRules, WorkspaceBase } from '../model.ts';
 import { artifactName, objectToArtifactPath } from '../problems.ts';
 import type { WorkPlace } from '../workspace-rules.ts';
-import { type CommandMaker, commandsOf } from './commands.ts';
 import { type After, type Dependency, type ItemSelect, toItemSelector } from './handle.ts';
-import type { OptionReader } from './rules.ts';
+import { type CommandMaker, commandsOf, type OptionReader } from './rules.ts';
 
 /** Options for the workspace of a script or an agent, and the commands that run around it. */
 export interface WorkspaceOptions<A extends After, Input, Item> {

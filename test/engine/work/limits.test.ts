@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
-import { goOnPrompt } from '../../../src/engine/step/agent/prompts.ts';
+import { goOnPrompt } from '../../../src/engine/step/agent/conversation.ts';
 import { agentBody, agentOf, scripted, workLab } from './support.ts';
 
 const usage = (fields: object) =>

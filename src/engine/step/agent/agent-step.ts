@@ -5,8 +5,7 @@ import { commandError, type FailedCommand, runInTurn } from '../commands.ts';
 import type { WorkLane } from '../contract.ts';
 import { failedWith, type WorkOutcome } from '../outcome.ts';
 import type { WorkLocation } from '../workspace.ts';
-import { Conversation, SessionCount } from './conversation.ts';
-import { answerPrompt, attemptPrompt, checkPrompt } from './prompts.ts';
+import { answerPrompt, attemptPrompt, Conversation, checkPrompt, SessionCount } from './conversation.ts';
 import type { SessionEnd } from './session.ts';
 
 /**

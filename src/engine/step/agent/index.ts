@@ -1,4 +1,3 @@
-export { type AgentMessage, Conversation, SessionCount } from './conversation.ts';
-export { checkPrompt } from './prompts.ts';
+export { type AgentMessage, Conversation, checkPrompt, SessionCount } from './conversation.ts';
 export type { SessionEnd } from './session.ts';
 export { slotsOf } from './slots.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { answerPrompt, attemptPrompt, checkPrompt, repeatedPrompt } from './prompts.ts';
+import { answerPrompt, attemptPrompt, checkPrompt, repeatedPrompt } from './conversation.ts';
 
 const prompt = 'Fix it.\n\n  Exactly so. ';
 
