@@ -246,7 +246,7 @@ export const noTurnUsage: TurnUsage = { counted: noUsage, contextTokens: 0, isNe
  * Handles a `usage_update`, which has the size of the context and often the total cost. Every request to the model sends
  * the whole context, so the sum of its sizes approximates the tokens until the turn reports them.
  */
-export function takeUsageUpdate(state: AcpState, update: Json | undefined): Step<AcpState> {
+function takeUsageUpdate(state: AcpState, update: Json | undefined): Step<AcpState> {
   const { counted, contextTokens } = state.turnUsage;
   const used = numberAt(update, 'used') ?? 0;
   // Some agents repeat the last size, for example with the total cost, before another request.
@@ -268,7 +268,7 @@ export function takeUsageUpdate(state: AcpState, update: Json | undefined): Step
 }
 
 /** Counts the usage that Qwen Code puts beside a message. */
-export function takeMessageUsage(state: AcpState, update: Json | undefined): Step<AcpState> {
+function takeMessageUsage(state: AcpState, update: Json | undefined): Step<AcpState> {
   const usage = tokensIn(at(update, '_meta', 'usage'));
   if (!usage) return { state, signals: [] };
   const counted = addUsage(state.turnUsage.counted, usage);

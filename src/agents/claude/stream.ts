@@ -240,7 +240,7 @@ const outputInvalid = (message: string): ErrorData => ({
  * Counts a message of the model when its first line appears, so that a budget is enforced during a turn. Every block of
  * a message repeats its usage, whose output is still incomplete. The cost follows with the result.
  */
-export function countMessage(state: ClaudeState, message: JsonObject): Step<ClaudeState> {
+function countMessage(state: ClaudeState, message: JsonObject): Step<ClaudeState> {
   const id = textAt(message, 'message', 'id');
   if (id === undefined || state.countedMessages.includes(id)) return { state, signals: [] };
   const usage = apiUsage(at(message, 'message', 'usage'));
@@ -259,7 +259,7 @@ export function countMessage(state: ClaudeState, message: JsonObject): Step<Clau
  * Reports the usage of a turn that its messages did not. The reported cost covers the whole session as far as Claude
  * Code knows it.
  */
-export function takeResultUsage(
+function takeResultUsage(
   state: ClaudeState,
   message: JsonObject,
   { agent }: SessionRequest,

@@ -20,18 +20,17 @@ export interface CommandRefusal {
   readonly by: string;
 }
 
-const words = (text: string): ReadonlySet<string> => new Set(text.split(/\s+/));
-
 /** Builtins and programs that evaluate their arguments as code, arithmetic, or names of variables. */
-const evaluating =
-  words(`eval . source trap let declare typeset local read mapfile readarray unset getopts alias compgen
-  complete bind enable fc jobs ssh su parallel watch at batch crontab script expect tmux screen`);
+const evaluating = new Set(
+  `eval . source trap let declare typeset local read mapfile readarray unset getopts alias compgen
+  complete bind enable fc jobs ssh su parallel watch at batch crontab script expect tmux screen`.split(/\s+/),
+);
 /** Programs whose options and first argument can be code. */
 const interpreters =
   /^(?:python[\d.]*|node|nodejs|bun|deno|perl|ruby|php|lua|g?awk|mawk|nawk|sed|gsed|osascript|tclsh)$/;
 const inlineCode = /^-{1,2}(?:c|e|E|r|p|pe|ne|eval|print|expression)$/;
 /** Programs that start a shell elsewhere. */
-const containers = words('docker podman nerdctl kubectl lxc vagrant chroot nsenter ssh flatpak');
+const containers = new Set('docker podman nerdctl kubectl lxc vagrant chroot nsenter ssh flatpak'.split(' '));
 const runsInGit = /^(?:-x|--exec|--extcmd|--upload-pack|--receive-pack|run|foreach|-c)$/;
 
 /** Judges a value in a word of a command. Returns `undefined` if it is data there. */
