@@ -6,8 +6,12 @@ const build = 'test/support/build.ts';
 const quarterOfAnHour = 900_000 * Math.max(1, roundsFactor);
 const folderOf = (suite: string) => `test/${suite}/**/*.test.ts`;
 
-/** Suites that take longer than a save should: each is a project, and a folder below `test/`. */
+/** Stories of workers, agents and captures in real processes, and the pages of the documentation, followed. */
+const scenarios = ['test/docs/walkthrough*.test.ts', 'test/e2e/{agents,capture,demo,worker}*.test.ts'];
+
+/** Suites that take longer than a save should: each is a project, and a folder below `test/` unless it has an `include`. */
 const long = {
+  scenarios: { include: scenarios, maxWorkers: Math.max(2, availableParallelism() - 1) },
   /** Real processes that kill themselves after every commit, and resume. */
   crash: { testTimeout: quarterOfAnHour, maxConcurrency: 2 },
   /** Hostile and broken input, files and limits of the system, given to the real CLI. */
@@ -38,7 +42,7 @@ export default defineConfig({
         test: {
           name: 'unit',
           include: ['src/**/*.test.{ts,tsx}', 'test/**/*.test.ts'],
-          exclude: longSuites.map(folderOf),
+          exclude: [...longSuites.map(folderOf), ...scenarios],
           globalSetup: [build],
           testTimeout: 60_000,
           hookTimeout: 60_000,

@@ -55,6 +55,17 @@ test('stops a process that another one starts while it cleans up', async () => {
   expect(markedWith(lab().marker)).toEqual([]);
 });
 
+test('stops a process that was forked while its parent ended, unseen by a search', async () => {
+  const child = lab().sh("trap '' TERM; echo ready; while :; do sleep 1000; done");
+  await child.lines.after('ready');
+  let searches = 0;
+  const all = () => (++searches === 2 ? [] : processTable.all());
+  const table = Object.assign(Object.create(processTable), { all });
+  const { ended } = await endTrees({ roots: rootsOf(child), graceMs: 50 }, table);
+  expect(ended).toContainEqual({ ...child.identity, by: 'SIGKILL' });
+  await child.ended;
+});
+
 test('finds orphaned processes by the marker alone', async () => {
   const child = lab().sh('sleep 1000 & setsid sleep 1000 & echo orphan $!', { settleMs: 0 });
   const pid = Number(await child.lines.after('orphan '));

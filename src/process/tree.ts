@@ -131,14 +131,18 @@ const pollMs = { first: 10, longest: 100 };
  * Stops processes with all their descendants: SIGTERM first, SIGKILL after the grace period. Searches for new processes
  * until none is left. Resolves when all have ended, or when no signal has an effect; never rejects.
  */
-export async function endTrees({ roots, marked, graceMs }: EndTreesOptions): Promise<EndedTrees> {
+export async function endTrees(
+  { roots, marked, graceMs }: EndTreesOptions,
+  table = processTable,
+): Promise<EndedTrees> {
   const targets = new Map<string, Target>();
   const groups = new Set(roots.flatMap(root => (root.ownGroup ? root.pid : [])));
   // The marker of a child of this process is unique to it. After a crash, older processes may have the same marker.
   const markedFrom = roots.every(root => root.ownGroup) ? roots : [];
   const began = performance.now();
+  let wasEmpty = false;
   for (let pauseMs = pollMs.first; ; pauseMs = Math.min(pauseMs * 2, pollMs.longest)) {
-    const alive = findTree({ roots: [...roots, ...targets.values()], groups, marked, markedFrom });
+    const alive = findTree({ roots: [...roots, ...targets.values()], groups, marked, markedFrom }, table);
     const elapsedMs = performance.now() - began;
     for (const entry of alive) {
       const target = targetFor(entry, targets);
@@ -146,6 +150,13 @@ export async function endTrees({ roots, marked, graceMs }: EndTreesOptions): Pro
       // A group leader may end before the next search and leave members that only the group identifies.
       if (entry.group === entry.pid) groups.add(entry.pid);
     }
+    // Prevents a race: a process that forks and ends during a search is missed together with its child. The child is
+    // there when the next search begins.
+    if (alive.length === 0 && targets.size > 0 && !wasEmpty) {
+      wasEmpty = true;
+      continue;
+    }
+    wasEmpty = false;
     const allRefused = elapsedMs >= graceMs && alive.every(entry => targetFor(entry, targets).refused);
     if (alive.length === 0 || allRefused || elapsedMs >= graceMs + killPatienceMs)
       return summary(targets, alive);
