@@ -11,7 +11,7 @@ import { createConductedWorld } from './conductor.ts';
 import type { SchedulerFactory } from './scheduler.ts';
 import { type Program, record, replay } from './test-support.ts';
 
-/** Grants the first lane by name that can continue, and performs every effect. */
+/** Grants the alphabetically first lane that can continue, and performs every effect. */
 const firstByName: SchedulerFactory = view => ({
   next: () => {
     for (const status of view.statuses())
