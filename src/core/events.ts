@@ -6,7 +6,7 @@ import type { Json } from './json.ts';
  * so schemas are only ever widened. Times occur only in `at`: the histories of two runs that did the same work
  * differ only in `at` and `runId`.
  *
- * Import only types from here: the schemas load zod, which is slow to start.
+ * Import only types from here: the schemas load zod, which takes time.
  */
 
 const json = z.custom<Json>(value => value !== undefined);
@@ -225,7 +225,7 @@ export type HistoryEvent = { [T in EventType]: Envelope<T> }[EventType];
 /** An event before the store assigns its sequence number, run id and time. */
 export type NewEvent = { [T in EventType]: Omit<Envelope<T>, 'seq' | 'runId' | 'at'> }[EventType];
 
-/** Reference schemas for the tests of `parseEvent`, which checks the same by hand. */
+/** Reference schemas for the tests of `parseEvent`, which does the same checks by hand. */
 export const eventSchemas = Object.fromEntries(
   eventTypes.map(type => [
     type,

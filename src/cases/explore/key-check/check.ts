@@ -8,7 +8,7 @@ export interface SharedFact {
   readonly value: string;
 }
 
-/** Snapshot of the shared state, by a name for people such as `refs/heads/main` or `the claim of fix`. */
+/** Snapshot of the shared state, by a readable name such as `refs/heads/main` or `the claim of fix`. */
 export type SharedFacts = ReadonlyMap<string, SharedFact>;
 
 /** Whether a ref is left out: parked work has refs with unique names that no effect reads. */
