@@ -41,7 +41,7 @@ async function readText(file: string, io: CommandIo): Promise<string> {
   }
 }
 
-/** Throws USAGE for an input that is too large or not readable. */
+/** Creates the USAGE error for an input that is too large or not readable. */
 export const inputRefused = (what: string, cause: FileRefusedError): RepriseError =>
   new RepriseError('USAGE', `${what} ${cause.message}`, {
     cause,

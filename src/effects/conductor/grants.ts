@@ -108,7 +108,7 @@ export class Grants {
     }
   }
 
-  /** Like a live world, performs the effect of a lane that is abandoned at the grant. The lane never sees the outcome. */
+  /** Whether an effect is performed although its lane was abandoned at the grant, as in a live world. */
   #isPerformedAnyway(pending: PendingEntry): boolean {
     return pending.lane.abandoned && this.#options.scheduler.performs(pending);
   }

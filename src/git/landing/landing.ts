@@ -167,7 +167,7 @@ export interface LandingCourse {
 const outputLimit = 8 * 1024;
 
 /**
- * Lands finished work: rebases it onto the target, verifies it, and fast-forwards the target unless that has moved.
+ * Lands finished work: rebases it onto the target, verifies it, and fast-forwards the target unless it has moved.
  * A commit that has passed is not verified again. Rethrows the error of a phase after releasing the lock.
  */
 export function landing(steps: LandingSteps, course: LandingCourse): Promise<Landing> {

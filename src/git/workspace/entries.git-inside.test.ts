@@ -8,7 +8,7 @@ import { removeWorkspace } from './remove.ts';
 import { resetWorkspace } from './reset.ts';
 import { saveWork } from './save.ts';
 
-/** A workspace inside the checkout, as it is by default, with an uncommitted file. */
+/** Creates a workspace in its default place, inside the checkout, with an uncommitted file. */
 async function insideLab() {
   const lab = new Lab();
   const repository = await lab.open();

@@ -146,7 +146,7 @@ function eventLine(event: HistoryEvent): WorkerLine | undefined {
       if (outcome !== 'landed' || commit === undefined || subjects.length === 0)
         return line(isLanded ? 'completed' : 'failed', landingText(event.data));
       const text = safeLine(`landed ${commit.slice(0, 10)} ${subjects.at(-1)} on ${onto}`);
-      // Older histories do not record it.
+      // Older histories do not record `from`.
       const rebased = from === undefined ? '' : ` rebased onto ${from.slice(0, 10)}`;
       return { ...line('completed', text), detail: `${count(commits, 'commit')}${rebased}, fast-forward` };
     }
