@@ -13,7 +13,7 @@ const end = (
   hasImpossibleTask,
 });
 
-/** From the outcome that counts first to the one that counts last. */
+/** Outcomes by precedence, highest first. */
 const outcomes: readonly [number, WorkerEnd][] = [
   [1, end([], 'stopped')],
   [4, end([], 'budget')],
