@@ -12,7 +12,7 @@ type TopologicalOrder<T> =
   | { readonly kind: 'cycle'; readonly path: readonly string[] };
 
 /**
- * Sorts steps so that each comes after all that it needs, and otherwise keeps the written order. The result is
+ * Sorts steps so that each comes after all steps that it needs, and otherwise keeps the written order. The result is
  * deterministic. Unknown ids are ignored. O(V+E) and iterative: a chain of 100,000 steps must not overflow the stack.
  */
 export function topologicalOrder<T extends DagNode>(nodes: readonly T[]): TopologicalOrder<T> {
@@ -83,7 +83,7 @@ export type GraphProblem =
   /** Each step would run before the next. The first is repeated at the end. */
   | { readonly kind: 'cycle'; readonly path: readonly string[] };
 
-/** Each suggestion compares with every id, so the number of suggestions is limited. */
+/** Each suggestion takes a comparison with every id, so the number of suggestions is limited. */
 const maxSuggestions = 20;
 /** Each search visits the whole graph. */
 const maxCycles = 20;

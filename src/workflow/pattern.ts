@@ -1,11 +1,11 @@
 import { createRequire } from 'node:module';
 
-/** A regular expression of a user. Matching takes time in proportion to the text. */
+/** User-defined regular expression. Matching takes time proportional to the length of the text. */
 export interface Pattern {
   test(text: string): boolean;
 }
 
-/** Part of a regular expression that cannot be compiled. */
+/** Error in a regular expression that cannot be compiled. */
 export class PatternError extends Error {
   override readonly name: string = 'PatternError';
   readonly hint: string | undefined;
@@ -32,7 +32,7 @@ const require = createRequire(import.meta.url);
 const engine = () => (require('re2js') as typeof import('re2js')).RE2JS;
 
 /**
- * Compiles a regular expression of JavaScript for an engine that never backtracks: an agent that chooses the text cannot
+ * Compiles a JavaScript regular expression for an engine that never backtracks: an agent that chooses the text cannot
  * make it hang. Throws PatternError for invalid syntax, look-around and back-references.
  */
 export function compilePattern(source: string, flags = ''): Pattern {
@@ -52,7 +52,7 @@ export function compilePattern(source: string, flags = ''): Pattern {
 const reasonOf = (error: unknown): string =>
   (error instanceof Error ? error.message : String(error)).replace(/^error parsing regexp: /, '');
 
-/** Throws PatternError with the reason that JavaScript gives. Without flags, both kinds of syntax are accepted. */
+/** Throws PatternError with the reason that JavaScript gives. Without flags, the syntax of the `u` flag is accepted too. */
 function checkSyntax(source: string, flags: string): void {
   if (flags === '' && isValid(source, 'u')) return;
   try {
@@ -73,7 +73,7 @@ function isValid(source: string, flags: string): boolean {
   }
 }
 
-/** White space and line ends as JavaScript defines them; RE2 knows only those of ASCII. */
+/** White space and line ends as JavaScript defines them; RE2 knows only the ASCII ones. */
 const space = String.raw`\t-\r \x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}\x{feff}`;
 const noSpace = String.raw`\x{0}-\x{8}\x{e}-\x{1f}!-\x{9f}\x{a1}-\x{167f}\x{1681}-\x{1fff}\x{200b}-\x{2027}\x{202a}-\x{202e}\x{2030}-\x{205e}\x{2060}-\x{2fff}\x{3001}-\x{fefe}\x{ff00}-\x{10ffff}`;
 const anyCharacter = '(?s:.)';
@@ -83,7 +83,7 @@ const lookAround = { message: 'uses look-around', hint: 'write what the text mus
 const backReference = { message: 'uses a back-reference', hint: 'repeat the group instead' };
 const setOperation = { message: 'uses an operation on sets', hint: 'list the characters instead' };
 
-/** Translates a valid regular expression of JavaScript to the syntax of RE2. Groups capture nothing. */
+/** Translates a valid JavaScript regular expression to the syntax of RE2. Groups capture nothing. */
 class Translator {
   readonly #source: string;
   readonly #flags: string;
@@ -171,7 +171,7 @@ class Translator {
     return this.#take(2, isInClass ? escapeInClass(letter) : escapeOutside(letter));
   }
 
-  /** A character by its number. Two halves of a pair are one character. */
+  /** Translates a character code. The two halves of a surrogate pair are one character. */
   #code(written: string): string {
     const numbers = [...written.matchAll(/[\da-fA-F]{2,}|\{[\da-fA-F]+/g)].map(([digits]) =>
       Number.parseInt(digits.replace('{', ''), 16),
