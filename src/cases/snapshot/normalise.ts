@@ -7,8 +7,8 @@ interface NormaliseRule {
 }
 
 /**
- * Replaces all values that differ between two recordings of the same case by placeholders: `<SHA:2>` is the second SHA
- * that appears, full or abbreviated. Known values take precedence over patterns. Idempotent.
+ * Replaces all values that differ between two recordings of the same case with placeholders: `<SHA:2>` is the second
+ * SHA that appears, full or abbreviated. Known values take precedence over patterns. Idempotent.
  */
 export function normaliseSnapshot(text: string, known: KnownValues = {}): string {
   const rules = rulesFor(text, known).filter(({ pattern }) => pattern !== undefined);

@@ -112,7 +112,7 @@ function statusIn(view: TaskIndex, task: Task): TaskStatus {
     : { word: 'ready', text: 'ready', agent };
 }
 
-/** Status by the task and its claim alone; `undefined` if neither of them keeps the task from being ready. */
+/** Status determined by the task and its claim alone; `undefined` if neither keeps the task from being ready. */
 function ownStatus(task: Task, claim: Claim | undefined): Exclude<TaskStatus, { word: 'ready' }> | undefined {
   if (claim && isHeld(claim)) return { word: 'held', text: `held by ${claim.by}` };
   const isSame = claim?.version === task.version;
