@@ -21,7 +21,7 @@ export interface PushResult {
 
 /**
  * Pushes a commit to a branch below `reprise/` on a remote. The branch is overwritten only if it is at the commit that this
- * repository last saw there. Hooks of the user run. Throws CANNOT_LAND if the remote does not exist or rejects the push,
+ * repository last saw there. The user's hooks run. Throws CANNOT_LAND if the remote does not exist or rejects the push,
  * GIT_FAILED if it cannot be reached.
  */
 export async function pushBranch({ git, remote, branch, commit, signal }: PushRequest): Promise<PushResult> {

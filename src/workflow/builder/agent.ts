@@ -42,7 +42,7 @@ export interface AgentStepOptions<A extends After, Input, Output, Copies extends
   /** Schema of the agent's answer. Without it, the output is `{ text }`. */
   readonly output?: Schema<Output> | undefined;
   readonly env?: StepEnvironment | ItemSelect<A, Input, Item, StepEnvironment> | undefined;
-  /** Permissions in addition to those of the agent's definition. */
+  /** Preset that replaces the one in the agent's definition, and rules that are added to it. */
   readonly permissions?: PresetName | AgentPermissions | undefined;
   readonly maxTurns?: number | undefined;
   /** Number of times that the agent may fix failing checks or an invalid output before the attempt fails. */

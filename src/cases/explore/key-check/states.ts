@@ -26,7 +26,7 @@ export class GitState {
   /** Contents of files, cached until inode, size, times or mode change. */
   readonly #known = new Map<string, { readonly stamp: string; readonly value: string }>();
 
-  /** The repository has the layout that `git init` makes. */
+  /** The repository must have the layout that `git init` creates. */
   constructor(git: Git) {
     this.#git = git;
     this.#root = git.cwd;
