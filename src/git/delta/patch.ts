@@ -87,8 +87,8 @@ const indexLine = /^index ([0-9a-f]+)\.\.([0-9a-f]+)/;
 const isBinaryNote = (line: string): boolean => line.startsWith('Binary files ') && line.endsWith(' differ');
 
 /**
- * Replaces "Binary files differ" with sizes. A line of a file is never mistaken for that note, because it is
- * indented.
+ * Replaces "Binary files differ" with sizes. A line of a file is never mistaken for that note, because it starts with
+ * a space, `+` or `-`.
  */
 async function withSizes(git: Git, diff: string): Promise<string> {
   const lines = diff.split('\n');
