@@ -146,8 +146,8 @@ const cannotBeDoneAgain = (troubles: readonly string[]): RepriseError =>
 type EffectAnswers = (pending: PendingEffect) => EffectOutcome | undefined;
 
 /**
- * Recorded answers of the project's task command, of the push and of the clock. The times make commits get their
- * original ids, which occur in conflict markers and in agent replies.
+ * Recorded answers of the project's task command, of the push and of the clock. With the recorded times, commits
+ * get their original ids, which occur in conflict markers and in agent replies.
  */
 function answersOf(
   { segment, listed, pushed }: WorkerRun,

@@ -28,7 +28,7 @@ import { sha256 } from './case-files.ts';
 import { distil, readActivities } from './distil.ts';
 import { leakError, scanForLeaks } from './leak-scan.ts';
 
-/** Timeout of a command without a `timeout`. Real agents take long. */
+/** Timeout of a command without a `timeout`. Real agents take a long time. */
 export const defaultTimeoutMs = 30 * 60_000;
 
 /** Variables of the user's environment that would change the recording. */

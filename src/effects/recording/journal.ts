@@ -36,12 +36,12 @@ export const journalFormat = 2;
 /** Time between flushes. A flush has a fixed cost of a tenth of a millisecond, and a step may take less than one. */
 const patienceMs = 5;
 
-/** Time between flushes during a series of commits. A shorter time would hardly reduce the loss by a kill. */
+/** Time between flushes during a series of commits. A shorter time would hardly reduce the loss in a kill. */
 const mostPatienceMs = 100;
 
 /**
  * Number of buffered characters that forces a flush. Work that never yields to the event loop reaches no timer, and a
- * large buffer is expensive to move for the garbage collector.
+ * large buffer is expensive for the garbage collector to move.
  */
 const mostWaiting = 1 << 16;
 
