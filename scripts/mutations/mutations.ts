@@ -168,7 +168,7 @@ export const mutations: readonly Mutation[] = [
     breaks: 'agents get a prompt that differs from the step',
     changes: [
       {
-        file: 'engine/step/agent/prompts.ts',
+        file: 'engine/step/agent/conversation.ts',
         find: '? prompt\n    : `${prompt}',
         replace: '? `${prompt} Please.`\n    : `${prompt}',
       },
