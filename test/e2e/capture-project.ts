@@ -119,7 +119,7 @@ export function newestJournal({ root }: TestProject): string {
 /** Captures a run, replays the case where no agent can start, and returns the text of the case file. */
 export async function captureAndPlay(project: CaptureProject, run: string, name: string): Promise<string> {
   const captured = await project.cli(['capture', run, name]);
-  expect(captured).toMatchObject({ code: 0 });
+  expect(captured, captured.stderr).toMatchObject({ code: 0 });
   const played = await project.playElsewhere(name);
   expect(played).toMatchObject({ code: 0, stderr: '' });
   const short = name.split('/').at(-1);

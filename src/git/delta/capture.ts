@@ -29,9 +29,7 @@ export async function snapshot(shadow: Shadow): Promise<WorktreeState> {
   const { head: commit = null, branch = null } = status;
   const [stashes, files] = await Promise.all([
     status.stashes === 0 ? [] : stashesOf(place.git),
-    commit !== null && status.uncommitted.length === 0 && isPlain(place, entries)
-      ? committedFiles(shadow, { entries, commit })
-      : filesOf(shadow, entries),
+    filesOf(shadow, entries),
   ]);
   return { head: { commit, branch }, ...files, stashes, refs: {} };
 }
@@ -41,23 +39,7 @@ function refuseUnmerged({ folder }: ShadowedWorktree, entries: readonly IndexEnt
   if (unmerged.length > 0) throw unfinishedError(folder, 'merge', [...new Set(unmerged)]);
 }
 
-/** Whether all files are on disk as they are stored, git looks at all of them, and the index is a single file. */
-const isPlain = ({ gitDir }: ShadowedWorktree, entries: readonly IndexEntry[]): boolean =>
-  entries.every(({ tag, path }) => tag === 'H' && !/(^|\/)\.gitattributes$/.test(path)) &&
-  !readdirSync(gitDir).some(name => name.startsWith('sharedindex.'));
-
 type FileState = Pick<WorktreeState, 'tree' | 'index' | 'emptyFolders'>;
-
-/** Files of a worktree without uncommitted changes. */
-async function committedFiles(
-  { place, index }: Shadow,
-  { entries, commit }: { readonly entries: readonly IndexEntry[]; readonly commit: string },
-): Promise<FileState> {
-  copyIndex(join(place.gitDir, 'index'), index);
-  trustIndex(index);
-  const tree = await treeOf(place.repository, commit);
-  return { tree, index: { tree, intentToAdd: [] }, emptyFolders: emptyFoldersOf(place, entries) };
-}
 
 async function filesOf(shadow: Shadow, entries: readonly IndexEntry[]): Promise<FileState> {
   const { place, git } = shadow;
