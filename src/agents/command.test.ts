@@ -116,6 +116,57 @@ describe('a program that prints events', () => {
     expect(result).toMatchObject({ kind: 'failed', error: { code: 'AGENT_FAILED', message: 'I cannot.' } });
   });
 
+  test.each([
+    [{ reason: 'I could not do it' }, 'I could not do it'],
+    [{ message: 'No.', code: 3 }, 'No.'],
+    [{ code: 3 }, '{"code":3}'],
+    [['one', 'two'], '["one","two"]'],
+    [true, 'the agent failed without giving a reason'],
+    [0, '0'],
+  ])('fails if the error of its result is %j', async (error, message) => {
+    const { result } = await run(lines({ type: 'result', error }));
+    expect(result).toMatchObject({ kind: 'failed', error: { code: 'AGENT_FAILED', message } });
+  });
+
+  test.each([null, false])('succeeds if the error of its result is %j', async error => {
+    const { result } = await run(lines({ type: 'result', text: 'Done.', error }));
+    expect(result).toMatchObject({ kind: 'ok', text: 'Done.' });
+  });
+
+  test.each([
+    ['is longer than the limit', `'{"type":"result","text":"' + 'z'.repeat(9e6) + '"}'`, /more than 8 MiB/],
+    ['is not valid JSON', `'{"type":"result","text":"Done."'`, /cannot be read: it is not valid JSON/],
+    ['has no text', `'{"type":"result","text":{"a":1}}'`, /cannot be read: its text is not a string/],
+    [
+      'is nested too deeply',
+      `'{"type":"result","output":' + '['.repeat(1e5) + ']'.repeat(1e5) + '}'`,
+      /nested too deeply/,
+    ],
+  ])('fails if its result %s', async (_, line, message) => {
+    const { result } = await run(`console.log(${line})`);
+    expect(result).toMatchObject({
+      kind: 'failed',
+      error: { code: 'AGENT_PROTOCOL', message: expect.stringMatching(message) },
+    });
+  });
+
+  test('reports token counts that are whole, finite and not negative', async () => {
+    const usage = (fields: string) => `console.log('{"type":"usage",${fields}}');`;
+    const { result } = await run(
+      [
+        usage('"inputTokens":1.5,"outputTokens":-3,"cachedTokens":1e999,"costUsd":0.5'),
+        usage('"inputTokens":1e17,"outputTokens":2,"costUsd":-1'),
+        lines({ type: 'result', text: 'Done.' }),
+      ].join('\n'),
+    );
+    expect(result.usage).toEqual({
+      inputTokens: Number.MAX_SAFE_INTEGER,
+      outputTokens: 2,
+      cachedTokens: Number.MAX_SAFE_INTEGER,
+      costUsd: 0.5,
+    });
+  });
+
   test('fails if its exit code is not 0, even with a good result', async () => {
     const { result } = await run(`${lines(text, { type: 'result', text: 'Done.' })} process.exitCode = 1;`);
     expect(result).toMatchObject({ kind: 'failed', error: { code: 'AGENT_FAILED', exitCode: 1 } });

@@ -1,4 +1,4 @@
-import type { JsonObject } from '../core/index.ts';
+import type { Json, JsonObject } from '../core/index.ts';
 import { failed, limitError, protocolError, reportedFailure } from './driver/failures.ts';
 import { processSessions } from './driver/process-session.ts';
 import { commandOf } from './driver/program.ts';
@@ -71,7 +71,14 @@ function eventOf(message: JsonObject): AgentEvent | undefined {
 type ResultLine =
   | Extract<AgentVerdict, { kind: 'ok' }>
   | { readonly kind: 'failed'; readonly message: string }
-  | { readonly kind: 'limit'; readonly message: string; readonly resetsAt?: string | undefined };
+  | { readonly kind: 'limit'; readonly message: string; readonly resetsAt?: string | undefined }
+  | { readonly kind: 'malformed'; readonly message: string };
+
+/** A line that starts like a result but cannot be read as one. */
+const unreadableResult = (line: string): ResultLine | undefined =>
+  /^\s*\{\s*"type"\s*:\s*"result"/.test(line)
+    ? { kind: 'malformed', message: 'it is not valid JSON, or nested too deeply' }
+    : undefined;
 
 const ownKeys: ReadonlySet<string> = new Set(['text', 'result', 'output']);
 
@@ -83,14 +90,23 @@ function resultOf(message: JsonObject): ResultLine | undefined {
     const reason = textAt(message, 'limit', 'reason') ?? 'the agent ran into a limit';
     return { kind: 'limit', message: reason, ...(resetsAt ? { resetsAt } : {}) };
   }
-  const error = textAt(message, 'error') ?? textAt(message, 'error', 'message');
-  const text = textAt(message, 'text') ?? textAt(message, 'result') ?? '';
+  const written = at(message, 'text') ?? at(message, 'result') ?? '';
+  const text = typeof written === 'string' ? written : '';
+  const error = errorIn(at(message, 'error'));
   if (error !== undefined || message['is_error'] === true) return { kind: 'failed', message: error ?? text };
+  if (typeof written !== 'string') return { kind: 'malformed', message: 'its text is not a string' };
   const structured = at(message, 'output');
   // A result in the format of another program has other keys, and its text is in earlier lines.
   const keys = Object.keys(message).filter(key => key !== 'type');
   if (keys.length > 0 && !keys.some(key => ownKeys.has(key))) return undefined;
   return { kind: 'ok', text, ...(structured === undefined ? {} : { structured }) };
+}
+
+/** Message of an error in any shape. `null` and `false` are none. */
+function errorIn(error: Json | undefined): string | undefined {
+  if (error === undefined || error === null || error === false) return undefined;
+  const message = typeof error === 'string' ? error : (textAt(error, 'message') ?? textAt(error, 'reason'));
+  return message ?? (error === true ? '' : JSON.stringify(error));
 }
 
 /** Maximum length of the answer. Of a longer output, only the end is kept. */
@@ -140,7 +156,7 @@ function commandProtocol(context: ProtocolContext): Protocol<CommandState> {
 
 function takeLine(state: CommandState, line: string): Step<CommandState> {
   const message = parseObject(line);
-  const result = message && resultOf(message);
+  const result = message ? resultOf(message) : unreadableResult(line);
   if (result) return { state: { ...state, result }, signals: [] };
   const known = message && eventOf(message);
   if (known) {
@@ -169,6 +185,10 @@ function verdictOf(
       const { resetsAt, message } = result;
       return { kind: 'limit', error: limitError(message, resetsAt), ...(resetsAt ? { resetsAt } : {}) };
     }
+    case 'malformed':
+      return failed(
+        protocolError(`the agent printed a result that cannot be read: ${result.message}`, printResult),
+      );
     case 'ok':
     case undefined: {
       if (exitCode !== 0) return undefined;
@@ -178,15 +198,15 @@ function verdictOf(
   }
 }
 
-const noResult = protocolError(
-  'the agent printed events but exited without a result',
-  'print {"type":"result","text":"..."} as the last line',
-);
+const printResult = 'print {"type":"result","text":"..."} as the last line';
+
+const noResult = protocolError('the agent printed events but exited without a result', printResult);
 
 const commandAdapter: Adapter<CommandState> = {
   launch: commandLaunch,
   protocol: commandProtocol,
   speaksOnStdout: false,
+  isAnswer: () => true,
   canContinue: false,
 };
 

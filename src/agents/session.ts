@@ -192,12 +192,25 @@ export type SessionResult = SessionSoFar &
 
 export const noUsage: Usage = { inputTokens: 0, outputTokens: 0, cachedTokens: 0, costUsd: null };
 
-export const addUsage = (a: Usage, b: Usage): Usage => ({
-  inputTokens: a.inputTokens + b.inputTokens,
-  outputTokens: a.outputTokens + b.outputTokens,
-  cachedTokens: a.cachedTokens + b.cachedTokens,
-  costUsd: a.costUsd === null ? b.costUsd : a.costUsd + (b.costUsd ?? 0),
+export const addUsage = (a: Usage, b: Usage): Usage =>
+  cleanUsage({
+    inputTokens: a.inputTokens + b.inputTokens,
+    outputTokens: a.outputTokens + b.outputTokens,
+    cachedTokens: a.cachedTokens + b.cachedTokens,
+    costUsd: a.costUsd === null ? b.costUsd : a.costUsd + (b.costUsd ?? 0),
+  });
+
+/** Corrects numbers that an agent cannot mean: token counts are whole, nothing is negative or infinite. */
+export const cleanUsage = ({ inputTokens, outputTokens, cachedTokens, costUsd }: Usage): Usage => ({
+  inputTokens: wholeCount(inputTokens),
+  outputTokens: wholeCount(outputTokens),
+  cachedTokens: wholeCount(cachedTokens),
+  // A cost that is negative or not a number is not known.
+  costUsd: costUsd === null || !(costUsd >= 0) ? null : Math.min(costUsd, Number.MAX_VALUE),
 });
+
+const wholeCount = (count: number): number =>
+  Number.isNaN(count) ? 0 : Math.min(Number.MAX_SAFE_INTEGER, Math.max(0, Math.round(count)));
 
 /** Returns the usage since `before`, for agents that report totals. Never negative. */
 export const usageSince = (before: Usage, now: Usage): Usage => ({

@@ -84,6 +84,7 @@ async function endHere(cancellation: CancelContext): Promise<ExitCode> {
   } catch (thrown) {
     if (!(thrown instanceof RepriseError)) throw thrown;
     if (thrown.code === 'RUN_OWNED') return waitForOwner(cancellation);
+    if (thrown.code === 'HISTORY_INVALID') return endUnreadable(cancellation, thrown);
     if (!needsDefinition.has(thrown.code)) throw thrown;
     writeLines(
       io.err,
@@ -91,6 +92,15 @@ async function endHere(cancellation: CancelContext): Promise<ExitCode> {
     );
     return exitCodes.ok;
   }
+}
+
+/** Ends a run that no engine can read. */
+async function endUnreadable(cancellation: CancelContext, reason: RepriseError): Promise<ExitCode> {
+  const { io, project, store, run } = cancellation;
+  const { engine } = await openEngine({ ...project, env: io.env, store });
+  await engine.quarantine(run.runId);
+  writeLines(io.err, `${reason.message}\nrun ${run.runId} was marked as failed; its history is kept`);
+  return exitCodes.ok;
 }
 
 const needsDefinition: ReadonlySet<string> = new Set([

@@ -1,3 +1,4 @@
+import { RepriseError } from '../core/index.ts';
 import {
   type CommandIo,
   type ExitCode,
@@ -34,7 +35,7 @@ export async function listCommand(
   };
   let runs: readonly RunSummary[] = [];
   let others: readonly RunSummary[] = [];
-  const costs = new Map<string, number | null>();
+  const costs = new Map<string, RunCost>();
   try {
     if (store) runs = await store.list(query);
     if (store && json) for (const run of runs) costs.set(run.runId, await costOf(store, run));
@@ -44,7 +45,7 @@ export async function listCommand(
   }
   const now = io.now();
   const rows = runs.map(run => ({ ...run, status: shownStatus(run, now) }));
-  if (json) for (const row of rows) writeLines(io.out, jsonText(toLine(row, costs.get(row.runId) ?? null)));
+  if (json) for (const row of rows) writeLines(io.out, jsonText(toLine(row, costs.get(row.runId))));
   else if (others.length > 0) {
     const names = [...new Set(others.map(run => run.workflow))];
     writeLines(
@@ -60,15 +61,30 @@ export async function listCommand(
   return exitCodes.ok;
 }
 
-/** Cost of a run in US dollars; `null` if the cost of a session is unknown. */
-const costOf = async (store: EventStore, { runId }: RunSummary): Promise<number | null> =>
-  knownCost(viewOf(await store.read(runId)).spent);
+interface RunCost {
+  /** In US dollars; `null` if the cost of a session is unknown. */
+  readonly cost: number | null;
+  /** Reason why the history cannot be read. */
+  readonly unreadable?: string;
+}
 
-const toLine = (row: Omit<RunSummary, 'status'> & { readonly status: ShownStatus }, cost: number | null) => ({
+async function costOf(store: EventStore, { runId }: RunSummary): Promise<RunCost> {
+  try {
+    return { cost: knownCost(viewOf(await store.read(runId)).spent) };
+  } catch (thrown) {
+    if (!(thrown instanceof RepriseError) || thrown.code !== 'HISTORY_INVALID') throw thrown;
+    return { cost: null, unreadable: thrown.message };
+  }
+}
+
+const toLine = (
+  row: Omit<RunSummary, 'status'> & { readonly status: ShownStatus },
+  cost: RunCost = { cost: null },
+) => ({
   id: row.runId,
   workflow: row.workflow,
   status: row.status,
   started_at: row.startedAt,
   ended_at: row.endedAt,
-  cost,
+  ...cost,
 });

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { type HistoryEvent, toEpochMs } from '../core/index.ts';
+import { type HistoryEvent, RepriseError, toEpochMs } from '../core/index.ts';
 import { slotsOf } from '../engine/step/agent/index.ts';
 import { type LockState, lockFolder, readLock, repositoryLocks, waitingAt } from '../git/index.ts';
 import { parkedWork } from '../git/workspace/index.ts';
@@ -85,7 +85,7 @@ async function seeWorker(
 ): Promise<SeenWorker> {
   const life = lifeOf(worker, now);
   const { runId } = worker;
-  const history = runId === undefined ? [] : ((await store?.read(runId)) ?? []);
+  const history = runId === undefined || !store ? [] : await readableHistory(store, runId);
   const view = new RunView();
   for (const event of history) view.apply(event);
   const last = history.findLast(({ type }) => type === 'landing.started' || type === 'landing.ended');
@@ -100,6 +100,16 @@ async function seeWorker(
     },
     isLanding: life !== 'dead' && worker.state === 'landing' && last?.type === 'landing.started',
   };
+}
+
+/** A run that cannot be read must not hide the others. The next worker reports it. */
+async function readableHistory(store: EventStore, runId: string): Promise<readonly HistoryEvent[]> {
+  try {
+    return await store.read(runId);
+  } catch (thrown) {
+    if (thrown instanceof RepriseError && thrown.code === 'HISTORY_INVALID') return [];
+    throw thrown;
+  }
 }
 
 function lifeOf(worker: WorkerRecord, now: number): WorkerFact['life'] {

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { RepriseError } from './errors.ts';
 import { type EventType, eventSchemas, eventTypes } from './events.ts';
-import { parseEvent } from './parse-event.ts';
+import { checkEvent, parseEvent } from './parse-event.ts';
 import { isRecord } from './schema.ts';
 
 const error = { code: 'EXIT_NONZERO', message: '', hint: 'h', name: 'Error', stack: 's', exitCode: 1.5 };
@@ -108,17 +108,18 @@ function* changed(event: object): Generator<object> {
 const replace = (target: object, key: string, value: unknown): object =>
   Object.defineProperty({ ...target }, key, { value, enumerable: true, configurable: true, writable: true });
 
-function accepts(raw: unknown): boolean {
+function accepts(raw: unknown, check: (raw: unknown) => unknown = checkEvent): boolean {
   try {
-    return parseEvent(raw) === raw;
+    check(raw);
+    return true;
   } catch (thrown) {
     if ((thrown as RepriseError).code === 'HISTORY_INVALID') return false;
     throw thrown;
   }
 }
 
-describe('parseEvent', () => {
-  it.each(eventTypes)('accepts a %s event if and only if its schema accepts it', type => {
+describe('checkEvent', () => {
+  it.each(eventTypes)('accepts a %s event to write if and only if its schema accepts it', type => {
     const schema = eventSchemas[type];
     expect(accepts(eventOf(type))).toBe(true);
     const misjudged = [...changed(eventOf(type))].filter(
@@ -154,6 +155,33 @@ describe('parseEvent', () => {
     [{ ...eventOf('step.completed'), data: [] }, 'malformed step.completed event: data: expected a map'],
     [null, 'unknown event type undefined'],
   ])('throws with the reason for invalid event %#', (raw, message) => {
-    expect(() => parseEvent(raw)).toThrow(message);
+    expect(() => checkEvent(raw)).toThrow(message);
+  });
+});
+
+/** Copies of the value with one more field in each of its maps. */
+function* extended(value: unknown): Generator<unknown> {
+  if (Array.isArray(value)) for (const item of value) for (const more of extended(item)) yield [more];
+  if (!isRecord(value)) return;
+  yield { ...value, ofANewerVersion: 'x' };
+  for (const [key, inner] of Object.entries(value))
+    for (const more of extended(inner)) yield replace(value, key, more);
+}
+
+describe('parseEvent', () => {
+  it.each(eventTypes)('accepts every %s event that may be written', type => {
+    const misjudged = [...changed(eventOf(type))].filter(raw => accepts(raw) && !accepts(raw, parseEvent));
+    expect(misjudged).toEqual([]);
+  });
+
+  it.each(eventTypes)('accepts fields of a newer version anywhere in a %s event', type => {
+    const rejected = [...extended(eventOf(type))].filter(raw => !accepts(raw, parseEvent));
+    expect(rejected).toEqual([]);
+  });
+
+  it('rejects a known field with the wrong type', () => {
+    const usage = { inputTokens: 1.5, outputTokens: 0, cachedTokens: 0, costUsd: null };
+    const raw = { ...eventOf('session.ended'), data: { outcome: 'ok', usage } };
+    expect(() => parseEvent(raw)).toThrow('malformed session.ended event: data.usage');
   });
 });

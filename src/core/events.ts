@@ -9,7 +9,9 @@ import type { Json } from './json.ts';
  * Import only types from here: the schemas load zod, which takes time.
  */
 
-const json = z.custom<Json>(value => value !== undefined);
+const json = z.custom<Json>(
+  value => value !== undefined && typeof value !== 'function' && typeof value !== 'symbol',
+);
 const name = z.string().min(1);
 
 const errorData = z.strictObject({

@@ -18,6 +18,7 @@ import {
   text,
   texts,
   truth,
+  type UnknownFields,
   wholeFrom,
 } from './schema.ts';
 
@@ -166,7 +167,7 @@ export const knownTypes: readonly string[] = [...types.keys()];
 function isPlainData(type: unknown, data: unknown): boolean {
   if (!isRecord(data)) return false;
   if (type === 'step.started') return isName(data.fingerprint) && hasNoOther(data, 'fingerprint');
-  return type === 'step.completed' && data.output !== undefined && hasNoOther(data, 'output');
+  return type === 'step.completed' && json.holds(data.output) && hasNoOther(data, 'output');
 }
 
 function hasNoOther(data: Readonly<Record<string, unknown>>, key: string): boolean {
@@ -174,26 +175,29 @@ function hasNoOther(data: Readonly<Record<string, unknown>>, key: string): boole
   return true;
 }
 
-/** Validates an event that was read from a file. Throws HISTORY_INVALID. */
+/** Validates an event that was read. Accepts fields that a newer version added. Throws HISTORY_INVALID. */
 export function parseEvent(raw: unknown): HistoryEvent {
-  if (!isRecord(raw)) throw unknownType(undefined);
-  const { type } = raw;
-  if (!fieldsOf(type)) throw unknownType(type);
-  const problem = firstProblem(envelope, raw);
-  if (problem !== undefined) throw malformed(type, problem);
-  return parseParts(raw);
+  checkParts(raw, 'accept');
+  return raw as unknown as HistoryEvent;
 }
 
-/** Validates an event built from exactly these parts, so it cannot have unknown fields. Throws HISTORY_INVALID. */
-export function parseParts(parts: EventParts): HistoryEvent {
-  const { type, data } = parts;
+/**
+ * Validates an event that is about to be written: what `parseEvent` would reject must not get into a history. Throws
+ * HISTORY_INVALID.
+ */
+export function checkEvent(raw: unknown): void {
+  checkParts(raw, 'reject');
+}
+
+function checkParts(raw: unknown, unknown: UnknownFields): void {
+  if (!isRecord(raw)) throw unknownType(undefined);
+  const { type, data } = raw;
   const dataFields = fieldsOf(type);
   if (!dataFields) throw unknownType(type);
   const problem =
-    (areParts(parts) ? undefined : firstProblem(envelope, parts)) ??
-    (isPlainData(type, data) ? undefined : firstProblem(dataFields, data, 'data.'));
+    (unknown === 'accept' && areParts(raw) ? undefined : firstProblem(envelope, raw, { unknown })) ??
+    (isPlainData(type, data) ? undefined : firstProblem(dataFields, data, { path: 'data.', unknown }));
   if (problem !== undefined) throw malformed(type, problem);
-  return parts as unknown as HistoryEvent;
 }
 
 const fieldsOf = (type: unknown): Fields | undefined =>

@@ -4,9 +4,13 @@
  */
 export type Fields = readonly Field[];
 
+/** Unknown fields: an error, or fields of a newer version. */
+export type UnknownFields = 'reject' | 'accept';
+
 export interface SchemaRule {
   readonly expected: string;
-  readonly holds: (value: unknown) => boolean;
+  /** `unknown` applies to the maps inside the value. */
+  readonly holds: (value: unknown, unknown?: UnknownFields) => boolean;
 }
 
 interface Field extends SchemaRule {
@@ -16,7 +20,11 @@ interface Field extends SchemaRule {
 
 export const isName = (value: unknown): value is string => typeof value === 'string' && value !== '';
 
-export const json: SchemaRule = { expected: 'a value', holds: value => value !== undefined };
+export const json: SchemaRule = {
+  expected: 'a value',
+  // JSON has no text for the other types, so the field would be missing after it was stored.
+  holds: value => value !== undefined && typeof value !== 'function' && typeof value !== 'symbol',
+};
 export const text: SchemaRule = { expected: 'a string', holds: value => typeof value === 'string' };
 export const name: SchemaRule = { expected: 'a non-empty string', holds: isName };
 export const names: SchemaRule = {
@@ -50,12 +58,12 @@ export const oneOf = (...values: readonly unknown[]): SchemaRule => ({
 
 export const list = ({ expected, holds }: SchemaRule): SchemaRule => ({
   expected: `a list, each ${expected}`,
-  holds: value => Array.isArray(value) && value.every(holds),
+  holds: (value, unknown) => Array.isArray(value) && value.every(each => holds(each, unknown)),
 });
 
 export const map = (known: Fields): SchemaRule => ({
   expected: 'a map with the right fields',
-  holds: value => firstProblem(known, value) === undefined,
+  holds: (value, unknown) => firstProblem(known, value, { unknown }) === undefined,
 });
 
 type Rules = Readonly<Record<string, SchemaRule>>;
@@ -65,19 +73,30 @@ export const fields = (required: Rules, optional: Rules = {}): Fields => [
   ...Object.entries(optional).map(([key, rule]) => ({ key, optional: true, ...rule })),
 ];
 
-/** Describes the first field that is missing, wrong or unknown, if there is one. `path` is put before its name. */
-export function firstProblem(known: Fields, value: unknown, path = ''): string | undefined {
+interface CheckOptions {
+  /** Put before the name of a field. */
+  readonly path?: string;
+  /** Defaults to `reject`. */
+  readonly unknown?: UnknownFields | undefined;
+}
+
+/** Describes the first field that is missing, wrong or unknown, if there is one. */
+export function firstProblem(
+  known: Fields,
+  value: unknown,
+  { path = '', unknown = 'reject' }: CheckOptions = {},
+): string | undefined {
   if (!isRecord(value)) return `${path.slice(0, -1)}: expected a map`;
   let absent = 0;
   for (const field of known) {
     const { key } = field;
     const given = value[key];
     if (given === undefined && field.optional) absent += Object.hasOwn(value, key) ? 0 : 1;
-    else if (!field.holds(given)) return `${path}${key}: expected ${field.expected}`;
+    else if (!field.holds(given, unknown)) return `${path}${key}: expected ${field.expected}`;
   }
-  if (countKeys(value) === known.length - absent) return undefined;
-  const unknown = Object.keys(value).find(key => known.every(field => field.key !== key));
-  return `${path}${unknown}: unknown field`;
+  if (unknown === 'accept' || countKeys(value) === known.length - absent) return undefined;
+  const other = Object.keys(value).find(key => known.every(field => field.key !== key));
+  return `${path}${other}: unknown field`;
 }
 
 /** Avoids `Object.keys`, which would allocate a list for each of many thousand events. */

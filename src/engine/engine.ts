@@ -151,7 +151,8 @@ export class Engine {
   /**
    * Takes over a run and returns when it ends or suspends. Finished steps are kept and the rest runs; a failed or
    * cancelled run continues where it stopped. Throws RUN_OWNED if another process owns the run, and
-   * DEFINITION_CHANGED if a step that already ran has changed; in both cases nothing is written.
+   * DEFINITION_CHANGED if a step that already ran has changed; in both cases nothing is written. Throws
+   * HISTORY_INVALID after it has quarantined a run whose history cannot be read.
    */
   async resume(options: ResumeOptions): Promise<RunResult> {
     checkOptions(options);
@@ -160,7 +161,7 @@ export class Engine {
       const { runId } = options;
       const lease = await this.#acquire(runId);
       return this.#owning(runId, lease, async () => {
-        const history = await this.#effects.read({ runId });
+        const history = await this.#readOwned(runId);
         const graph = buildGraph(workflow);
         const resumed = resumeEvent(graph, history, options);
         if (!resumed) return foldHistory(graph, history);
@@ -180,6 +181,18 @@ export class Engine {
         await this.#loop({ state, runId, lease, options, usedMs: activeMs(history, toEpochMs) });
         return state;
       });
+    });
+  }
+
+  /**
+   * Ends a run whose history cannot be read: stops its processes and marks it as failed, so that no worker takes it over
+   * and its task is free. The history is not changed. Throws RUN_OWNED.
+   */
+  async quarantine(runId: string): Promise<void> {
+    await this.#inLane(undefined, async () => {
+      const lease = await this.#acquire(runId);
+      await this.#effects.endOrphans({ runId });
+      await this.#effects.release({ runId, lease, status: 'failed' });
     });
   }
 
@@ -262,16 +275,33 @@ export class Engine {
     return { ...this.#environment.self, incarnation };
   }
 
-  /** Releases the run even if `body` throws, so that it can be resumed immediately. */
-  async #owning(runId: string, lease: Lease, body: () => Promise<RunState>): Promise<RunResult> {
-    let result: RunResult | undefined;
+  /** Stops the orphaned processes of a run whose history cannot be read, because nothing else will. */
+  async #readOwned(runId: string): Promise<readonly HistoryEvent[]> {
     try {
-      result = resultOf(runId, await body());
+      return await this.#effects.read({ runId });
+    } catch (thrown) {
+      if (isUnreadable(thrown)) await this.#effects.endOrphans({ runId });
+      throw thrown;
+    }
+  }
+
+  /**
+   * Releases the run even if `body` throws, so that it can be resumed immediately. A run whose history is unreadable
+   * has failed: otherwise every worker would try to take it over.
+   */
+  async #owning(runId: string, lease: Lease, body: () => Promise<RunState>): Promise<RunResult> {
+    let status: RunResult['status'] | undefined;
+    try {
+      const result = resultOf(runId, await body());
+      status = result.status;
+      return result;
+    } catch (thrown) {
+      if (isUnreadable(thrown)) status = 'failed';
+      throw thrown;
     } finally {
       // If the store failed, the lease expires on its own, and the first error is the one to report.
-      await this.#effects.release({ runId, lease, status: result?.status }).catch(() => {});
+      await this.#effects.release({ runId, lease, status }).catch(() => {});
     }
-    return result;
   }
 
   async #loop({ state, runId, lease, options, usedMs }: LoopStart): Promise<void> {
@@ -294,6 +324,9 @@ export class Engine {
     await loop.run();
   }
 }
+
+const isUnreadable = (thrown: unknown): boolean =>
+  thrown instanceof RepriseError && thrown.code === 'HISTORY_INVALID';
 
 interface LoopStart {
   readonly state: RunState;

@@ -101,6 +101,25 @@ export function describeHistories(open: OpenStore): void {
     );
 
     it(
+      'writes nothing of a batch if one event could not be read back',
+      withStore(open, async ({ store }) => {
+        const usage = { inputTokens: 1.5, outputTokens: 1, cachedTokens: 0, costUsd: null };
+        const malformed: NewEvent = { type: 'session.ended', step: 'a', data: { outcome: 'ok', usage } };
+        const refused = { code: 'HISTORY_INVALID' };
+        await expect(store.createRun(newRun('r0', { events: [started, malformed] }))).rejects.toMatchObject(
+          refused,
+        );
+        expect(await store.list()).toEqual([]);
+        const lease = await store.createRun(newRun('r1'));
+        const events = [completed('a'), malformed];
+        await expect(
+          store.append({ runId: 'r1', lease, expectedSeq: 1, at: time(1), events }),
+        ).rejects.toMatchObject(refused);
+        expect(await store.read('r1')).toHaveLength(1);
+      }),
+    );
+
+    it(
       'throws RUN_NOT_FOUND for a run that was never created',
       withStore(open, async ({ store }) => {
         const unknown = { code: 'RUN_NOT_FOUND' };

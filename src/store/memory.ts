@@ -197,8 +197,11 @@ export function memoryStore(): EventStore {
 }
 
 function write(run: Run, events: readonly NewEvent[], at: Timestamp): void {
-  // Serialize all events before storing the first: one that cannot be serialized must not leave half a batch.
-  const rows = events.map((event, index) => toEventRow(event, run.events.length + index + 1, at));
+  // Check and serialize all events before storing the first: one that is malformed must not leave half a batch.
+  const { runId } = run;
+  const rows = events.map((event, index) =>
+    toEventRow(event, { runId, seq: run.events.length + index + 1, at }),
+  );
   for (const row of rows) run.events.push(row);
   Object.assign(run, outcomeOf(events, at));
 }

@@ -13,7 +13,7 @@ import {
   text,
   toEpochMs,
 } from '../core/index.ts';
-import { type EventParts, knownType, parseParts } from '../core/parse-event.ts';
+import { checkEvent, type EventParts, knownType, parseEvent } from '../core/parse-event.ts';
 import type {
   AcquireRequest,
   AcquireResult,
@@ -130,16 +130,18 @@ export type EventRow = readonly [
   data: string,
 ];
 
-/** Converts an event to its stored form. */
-export const toEventRow = (event: NewEvent, seq: number, at: Timestamp): EventRow => [
-  seq,
-  at,
-  event.type,
-  event.step ?? null,
-  event.worker ?? null,
-  event.attempt ?? null,
-  JSON.stringify(event.data),
-];
+/** Converts an event to its stored form. Throws HISTORY_INVALID if it could not be read back. */
+export function toEventRow(event: NewEvent, { runId, seq, at }: EventPosition): EventRow {
+  const { type, step, worker, attempt, data } = event;
+  checkEvent({ seq, runId, at, type, step, worker, attempt, data });
+  return [seq, at, type, step ?? null, worker ?? null, attempt ?? null, JSON.stringify(data)];
+}
+
+interface EventPosition {
+  readonly runId: string;
+  readonly seq: number;
+  readonly at: Timestamp;
+}
 
 /** Validates the rows after `afterSeq`. Throws HISTORY_INVALID at a gap and at an unknown or malformed event. */
 export function toHistory(runId: string, afterSeq: number, rows: readonly EventRow[]): HistoryEvent[] {
@@ -184,13 +186,13 @@ function eventOf(runId: string, row: readonly unknown[], first: number, data: un
   const attempt = row[first + 5];
   // Nearly every event has this shape, and an object literal is smaller and faster than one that grows.
   if (step !== null && worker === null && attempt !== null)
-    return parseParts({ seq, runId, at, type, step, attempt, data });
+    return parseEvent({ seq, runId, at, type, step, attempt, data });
   const parts: Mutable<EventParts> = { seq, runId, at, type };
   if (step !== null) parts.step = step;
   if (worker !== null) parts.worker = worker;
   if (attempt !== null) parts.attempt = attempt;
   parts.data = data;
-  return parseParts(parts);
+  return parseEvent(parts);
 }
 
 function historyInvalid(runId: string, seq: number, what: string, cause?: unknown): RepriseError {

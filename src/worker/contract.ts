@@ -38,6 +38,8 @@ export type WorkerNews =
   | { readonly kind: 'enlisted'; readonly name: string }
   | { readonly kind: 'problems'; readonly problems: readonly TaskProblem[] }
   | { readonly kind: 'takes-over'; readonly runId: string }
+  /** The history of a run cannot be read, so the run was marked as failed and its task is free. */
+  | { readonly kind: 'unreadable'; readonly runId: string; readonly why: string }
   /** Another worker owns the run now. */
   | { readonly kind: 'lost'; readonly runId: string | undefined }
   | { readonly kind: 'nothing'; readonly why: string }

@@ -225,8 +225,9 @@ export class Worker {
         return true;
       } catch (thrown) {
         // Another worker acquired the run first, or its previous owner has it back.
-        if (!isLost(thrown)) throw thrown;
-        if (this.#takingOver === undefined) this.#report({ kind: 'lost', runId });
+        if (isUnreadable(thrown)) this.#report({ kind: 'unreadable', runId, why: thrown.message });
+        else if (!isLost(thrown)) throw thrown;
+        else if (this.#takingOver === undefined) this.#report({ kind: 'lost', runId });
       } finally {
         this.#takingOver = undefined;
       }
@@ -367,6 +368,9 @@ type IterationResult =
 
 const isLost = (thrown: unknown): boolean =>
   thrown instanceof RepriseError && (thrown.code === 'RUN_OWNED' || thrown.code === 'FENCED');
+
+const isUnreadable = (thrown: unknown): thrown is RepriseError =>
+  thrown instanceof RepriseError && thrown.code === 'HISTORY_INVALID';
 
 /** A cancellation outside of a run means that the worker was asked to stop. */
 function stoppedIfCancelled(thrown: unknown): EndReason {

@@ -7,6 +7,7 @@ import {
   type AgentVerdict,
   at,
   event,
+  isAgentMessage,
   type Launch,
   listAt,
   own,
@@ -356,6 +357,7 @@ const acpAdapter: Adapter<AcpState> = {
   launch: acpLaunch,
   protocol: acpProtocol,
   speaksOnStdout: true,
+  isAnswer: isAgentMessage,
   canContinue: true,
 };
 

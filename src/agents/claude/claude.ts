@@ -259,6 +259,8 @@ const claudeAdapter: Adapter<ClaudeState> = {
   launch: claudeLaunch,
   protocol: claudeProtocol,
   speaksOnStdout: true,
+  // The result repeats the last message.
+  isAnswer: start => /^\{"type":"result"/.test(start),
   canContinue: true,
 };
 

@@ -6,6 +6,7 @@ import {
   type Adapter,
   at,
   event,
+  isAgentMessage,
   type Launch,
   numberAt,
   own,
@@ -345,6 +346,7 @@ const appServerAdapter: Adapter<AppServerState> = {
   launch: appServerLaunch,
   protocol: appServerProtocol,
   speaksOnStdout: true,
+  isAnswer: isAgentMessage,
   canContinue: true,
 };
 

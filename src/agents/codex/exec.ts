@@ -6,6 +6,7 @@ import {
   type Adapter,
   at,
   event,
+  isAgentMessage,
   type Launch,
   numberAt,
   type Protocol,
@@ -139,6 +140,7 @@ const codexAdapter: Adapter<CodexState> = {
   launch: codexLaunch,
   protocol: codexProtocol,
   speaksOnStdout: true,
+  isAnswer: isAgentMessage,
   canContinue: false,
 };
 

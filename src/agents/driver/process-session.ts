@@ -15,14 +15,25 @@ import type {
   SessionResult,
   TurnEnd,
 } from '../session.ts';
-import { failed } from './failures.ts';
+import { failed, protocolError } from './failures.ts';
 import { locateProgram } from './program.ts';
-import type { Adapter, AgentVerdict, Launch, Protocol, Signal, Step } from './protocol.ts';
+import {
+  type Adapter,
+  type AgentVerdict,
+  type Launch,
+  type Protocol,
+  rawEvent,
+  type Signal,
+  type Step,
+} from './protocol.ts';
 import { judge, silentEnd } from './result.ts';
 import { endAgent, HostReporter, longestLine, OutputListener, TurnQueue, within } from './turns.ts';
 
 /** Time for an agent to exit by itself after it finished or closed its output. */
 const exitTimeoutMs = 1000;
+
+/** Length of the start of a line that tells what the line contains. */
+const headLength = 500;
 
 /** Opens sessions that each start a program of their own. */
 export const processSessions =
@@ -64,7 +75,7 @@ class ProcessSession<State> implements Session {
     this.#state = this.#protocol.open().state;
     this.#listener = new OutputListener({
       onLine: line => this.#apply(this.#protocol.take(this.#state, line)),
-      onCut: event => this.#progress.report(event),
+      onCut: start => this.#onCut(start),
       onStall: () => void this.#onStall(),
       stallMs: request.agent.stallTimeoutMs,
     });
@@ -227,6 +238,18 @@ class ProcessSession<State> implements Session {
     this.#host.signal?.removeEventListener('abort', this.#onAbort);
     this.#progress.report({ type: 'done', outcome: result.kind });
     this.#turns.end(result);
+  }
+
+  /** Reports a line that was too long to read. Fails if it was part of the answer, which is lost. */
+  #onCut(start: string): void {
+    this.#progress.report(rawEvent(start));
+    if (!this.#adapter.isAnswer(start.slice(0, headLength))) return;
+    const limit = `${longestLine / 1024 / 1024} MiB`;
+    const error = protocolError(
+      `the agent printed a line of more than ${limit}, so its answer is incomplete`,
+      'let it write large results to a file, and answer with the path',
+    );
+    void this.#fail(failed(error));
   }
 
   async #onOutputClosed(): Promise<void> {

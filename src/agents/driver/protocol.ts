@@ -67,9 +67,14 @@ export interface Adapter<State> {
   readonly protocol: (context: ProtocolContext) => Protocol<State>;
   /** Whether the result can only come on standard output, so that closing it ends the session. */
   readonly speaksOnStdout: boolean;
+  /** Whether a line that starts like this is part of the answer. Such a line must not be lost. */
+  readonly isAnswer: (start: string) => boolean;
   /** Whether the same process can continue after a limit. */
   readonly canContinue: boolean;
 }
+
+/** Whether the start of a line belongs to a message of the agent, in the formats of Codex and ACP. */
+export const isAgentMessage = (start: string): boolean => /agent_?message/i.test(start);
 
 export const event = (given: AgentEvent): Signal => ({ kind: 'event', event: given });
 export const send = (message: JsonObject): Signal => ({ kind: 'send', message });
@@ -128,15 +133,25 @@ export function rpcErrorText({ message, data }: RpcError): string {
 
 const longestRawLine = 2000;
 
-/** Parses a line that holds a JSON object. Returns `undefined` for other lines. */
+/**
+ * Parses a line that holds a JSON object. Returns `undefined` for other lines, and for objects that are nested so deeply
+ * that they could not be written again.
+ */
 export function parseObject(line: string): JsonObject | undefined {
   if (!line.trimStart().startsWith('{')) return undefined;
   try {
     const value: unknown = JSON.parse(line);
-    return isJsonObject(value) ? value : undefined;
+    return isJsonObject(value) && !isNestedTooDeeply(value) ? value : undefined;
   } catch {
     return undefined;
   }
+}
+
+const maxDepth = 500;
+
+function isNestedTooDeeply(value: unknown, depth = 0): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  return depth >= maxDepth || Object.values(value).some(inner => isNestedTooDeeply(inner, depth + 1));
 }
 
 /** Returns an event with the start of a line. */

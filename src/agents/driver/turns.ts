@@ -7,6 +7,7 @@ import {
 import {
   type AgentEvent,
   addUsage,
+  cleanUsage,
   type Denial,
   type HostAnswer,
   type HostQuestion,
@@ -18,7 +19,6 @@ import {
   type TurnEnd,
   type Usage,
 } from '../session.ts';
-import { rawEvent } from './protocol.ts';
 
 interface PendingQuestion {
   readonly question: HostQuestion;
@@ -87,8 +87,8 @@ const keptLength = 500;
 
 interface ListenerOptions {
   readonly onLine: (line: string) => void;
-  /** Called for lines that are too long. */
-  readonly onCut: (event: AgentEvent) => void;
+  /** Called with the start of a line that is too long. */
+  readonly onCut: (start: string) => void;
   readonly onStall: () => void;
   readonly stallMs: number | undefined;
 }
@@ -149,7 +149,7 @@ export class OutputListener {
     this.#lastLine = shortened(line);
     if (isCut) {
       this.#cutLines++;
-      this.#options.onCut(rawEvent(line));
+      this.#options.onCut(line);
     } else this.#options.onLine(line);
   }
 
@@ -182,9 +182,15 @@ export class HostReporter {
   /** Reports an event. Events after `done` are dropped. */
   report(event: AgentEvent): void {
     if (this.#isDone) return;
-    const pricedEvent = event.type === 'usage' ? { ...event, ...priced(event, this.#price) } : event;
-    this.#remember(pricedEvent);
-    this.#host.onEvent(pricedEvent);
+    const clean = this.#clean(event);
+    this.#remember(clean);
+    this.#host.onEvent(clean);
+  }
+
+  /** Agents may report anything. An event that leaves here fits the history. */
+  #clean(event: AgentEvent): AgentEvent {
+    if (event.type === 'usage') return { type: 'usage', ...priced(cleanUsage(event), this.#price) };
+    return event.type === 'permission' && event.tool === '' ? { ...event, tool: 'unnamed tool' } : event;
   }
 
   soFar() {

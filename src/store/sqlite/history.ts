@@ -61,7 +61,7 @@ export function historyTable(db: Database) {
       let seq = afterSeq;
       for (const event of events) {
         seq += 1;
-        insert.run(runId, ...toEventRow(event, seq, at));
+        insert.run(runId, ...toEventRow(event, { runId, seq, at }));
       }
     },
 

@@ -203,6 +203,7 @@ export class WorkerLane {
         this.note = news.why;
         break;
       case 'problems':
+      case 'unreadable':
       case 'leftover':
         break;
     }

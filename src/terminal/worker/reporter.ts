@@ -175,6 +175,14 @@ export function newsLines(news: WorkerNews, { branch }: { readonly branch: strin
       return news.problems.map(problem => line('failed', formatProblem(problem)));
     case 'takes-over':
       return [line('running', `taking over abandoned run ${news.runId}`)];
+    case 'unreadable':
+      return [
+        line(
+          'failed',
+          safeLine(`run ${news.runId} cannot be read and was marked as failed: ${firstLine(news.why)}`),
+        ),
+        line(undefined, 'hint: its history is kept; its task can be done again'),
+      ];
     case 'lost':
       return [
         line(
