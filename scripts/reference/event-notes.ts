@@ -106,6 +106,8 @@ export const fields: Readonly<Record<string, string>> = {
   'session.ended.sessionId': 'Id with which the session can be resumed.',
   'session.ended.usage': 'Tokens and cost. `costUsd` is null if the cost is unknown.',
   'session.ended.denials': 'Tool calls that were denied, each with the rule that would allow it.',
+  'session.ended.answer': 'Answer of the agent. After a crash, the step continues from it.',
+  'session.ended.error': 'Why the session failed. After a crash, the step fails with it.',
   'landing.started.onto': 'Target branch.',
   'landing.started.branch': 'Source branch.',
   'landing.ended.outcome': 'Outcome of the landing.',

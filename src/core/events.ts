@@ -149,10 +149,14 @@ const dataSchemas = {
   /** The agent has reported the id of its session. */
   'session.named': z.strictObject({ sessionId: name }),
   'session.ended': z.strictObject({
-    outcome: z.enum(['ok', 'failed', 'cancelled', 'limit']),
+    outcome: z.enum(['ok', 'failed', 'cancelled', 'limit', 'suspended']),
     sessionId: name.optional(),
     usage,
     denials: z.array(denial).optional(),
+    /** Answer of the agent, so that its session is not repeated after a crash. */
+    answer: z.strictObject({ text: z.string(), structured: json.optional() }).optional(),
+    /** Error of a session that failed after it had started. */
+    error: errorData.optional(),
   }),
   'landing.started': z.strictObject({ onto: name, branch: name }),
   'landing.ended': z.strictObject({

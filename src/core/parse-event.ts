@@ -133,8 +133,8 @@ const dataFields: Readonly<Record<EventType, Fields>> = {
   'session.started': fields({ agent: name, kind: name, number: count }, { sessionId: name, resumes: truth }),
   'session.named': fields({ sessionId: name }),
   'session.ended': fields(
-    { outcome: oneOf('ok', 'failed', 'cancelled', 'limit'), usage },
-    { sessionId: name, denials },
+    { outcome: oneOf('ok', 'failed', 'cancelled', 'limit', 'suspended'), usage },
+    { sessionId: name, denials, answer: map(fields({ text }, { structured: json })), error },
   ),
   'landing.started': fields({ onto: name, branch: name }),
   'landing.ended': fields(

@@ -22,6 +22,7 @@ import {
 import type { Environment, Observer } from './environment.ts';
 import { outsideEffects } from './outside-effects.ts';
 import type { FunctionCall, FunctionTurn } from './run/function-step.ts';
+import { tapedData } from './run/messages.ts';
 import type { StepWork } from './step/work.ts';
 
 /** All calls that the engine makes to the outside world. */
@@ -261,7 +262,7 @@ const tapedEvent = ({ type, step, worker, attempt, data }: NewEvent) => ({
   step,
   worker,
   attempt,
-  data: 'fingerprint' in data ? { ...data, fingerprint: undefined } : data,
+  data: 'fingerprint' in data ? { ...data, fingerprint: undefined } : tapedData({ type, data }),
 });
 
 /** Larger batches are written to the journal at once, so that it knows how much text it holds. */

@@ -1,5 +1,6 @@
 import {
   type ErrorData,
+  type EventOf,
   formatDuration,
   type Json,
   type NewEvent,
@@ -54,7 +55,16 @@ export function describeMessage(message: LoopMessage): unknown {
   if (message.kind === 'broken') return { kind: message.kind, error: toErrorData(message.error) };
   if (!('node' in message)) return message;
   const { node, ...rest } = message;
-  return { unit: node.node.unit, ...rest };
+  if (!('notes' in rest) || !rest.notes) return { unit: node.node.unit, ...rest };
+  const notes = rest.notes.map(note => ({ ...note, data: tapedData(note) }));
+  return { unit: node.node.unit, ...rest, notes };
+}
+
+/** Data of an event for tapes. Omits the result of a session, which is in the recording of the session. */
+export function tapedData(event: Pick<NewEvent, 'type' | 'data'>): unknown {
+  if (event.type !== 'session.ended') return event.data;
+  const { answer: _answer, error: _error, ...data } = event.data as EventOf<'session.ended'>['data'];
+  return data;
 }
 
 /** Returns the events that follow from a message. A message that arrives too late gives none. */

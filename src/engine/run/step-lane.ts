@@ -155,11 +155,13 @@ export function factsOf(state: RunState, node: NodeState, spending: SpendingLimi
 const scopeOf = (state: RunState, { node }: NodeState): Scope => scopeOfStep(state, node);
 
 function knownWork({ work, error }: NodeState): KnownWork {
-  const { workspace, session, sessions = 0, reworks = 0 } = work ?? {};
+  const { workspace, session, answer, answers = 0, sessions = 0, reworks = 0 } = work ?? {};
   const { sessionId } = session ?? {};
   return {
     workspace,
     session: session && sessionId !== undefined ? { ...session, sessionId } : undefined,
+    answer,
+    answers,
     sessions,
     reworks,
     landings: new Map(work?.landings),

@@ -1,6 +1,12 @@
 import { addUsage, noUsage, type Usage } from '../../agents/index.ts';
 import type { EventOf } from '../../core/index.ts';
-import type { KnownLanding, KnownSession, KnownWorkspace, Transition } from '../step/contract.ts';
+import type {
+  KnownAnswer,
+  KnownLanding,
+  KnownSession,
+  KnownWorkspace,
+  Transition,
+} from '../step/contract.ts';
 
 /** Total spending. If the cost of a session is unknown, the total is a lower bound. */
 export interface SpentTotals {
@@ -36,13 +42,20 @@ type StepWorkEventType =
   | 'landing.parked'
   | 'transition.taken';
 
+/** Outcomes after which the same attempt can continue the session. Any other attempt begins a new one. */
+const isResumable: ReadonlySet<string> = new Set(['limit', 'suspended', 'cancelled']);
+
 /** What history knows about the work of a step: its workspace, its sessions and its spending. */
 export class WorkState {
   workspace: KnownWorkspace | undefined;
-  /** Session to resume: it has started and has not ended, or a rate limit ended it. */
+  /** Session to resume: it has started and has not ended, or it was stopped before its result. */
   session: (Omit<KnownSession, 'sessionId'> & { readonly sessionId: string | undefined }) | undefined;
   /** Last session that has an id, however it ended. */
   lastSession: KnownSession | undefined;
+  /** Result of the last session, until the step has used it. */
+  answer: KnownAnswer | undefined;
+  /** Number of sessions with a result in this attempt, since its last transition. */
+  answers = 0;
   /** Number of sessions started in this attempt. */
   sessions = 0;
   /** Number of times this attempt landed again after a session. An interrupted session does not count. */
@@ -55,12 +68,17 @@ export class WorkState {
   #isOpen = false;
   /** Whether a session has ended and its result has not been landed yet. */
   #isReworked = false;
+  /** Whether the process died after the last session. */
+  #isInterrupted = false;
 
   newAttempt(): void {
     this.session = undefined;
+    this.answer = undefined;
+    this.answers = 0;
     this.sessions = 0;
     this.reworks = 0;
     this.#isReworked = false;
+    this.#isInterrupted = false;
     this.landings.clear();
     this.transitions = [];
   }
@@ -68,6 +86,7 @@ export class WorkState {
   /** Discards the pending rework: the process died, so the result of the last session may not have been saved. */
   interrupt(): void {
     this.#isReworked = false;
+    this.#isInterrupted = true;
   }
 
   apply(event: StepWorkEvent): void {
@@ -77,12 +96,15 @@ export class WorkState {
         return;
       case 'workspace.saved':
         if (this.workspace) this.workspace = { ...this.workspace, commit: event.data.commit };
+        this.answer = undefined;
         return;
       case 'session.started': {
         const { agent, number, sessionId, kind } = event.data;
         // The process died during the previous session, so its cost will never be known.
         if (this.#isOpen && kind !== 'scripted') this.spent = { ...this.spent, costUnknown: true };
         this.#isOpen = true;
+        this.#isInterrupted = false;
+        this.answer = undefined;
         const before = this.session?.sessionId === sessionId ? this.session?.usage : undefined;
         this.session = { agent, number, sessionId, usage: before };
         this.sessions = number + 1;
@@ -98,12 +120,15 @@ export class WorkState {
         this.#isOpen = false;
         this.#isReworked = event.data.outcome !== 'limit';
         this.#addToLast(event.data.usage);
+        this.#takeAnswer(event.data);
         this.session =
-          event.data.outcome === 'limit' && this.session
+          isResumable.has(event.data.outcome) && this.session
             ? { ...this.session, usage: addUsage(this.session.usage ?? noUsage, event.data.usage) }
             : undefined;
         return;
       case 'landing.started':
+        // After a crash the landing is repeated before the step comes to the answer again.
+        if (!this.#isInterrupted) this.answer = undefined;
         this.#countRework();
         this.landings.set(event.data.branch, undefined);
         return;
@@ -116,8 +141,18 @@ export class WorkState {
         return;
       case 'transition.taken':
         this.transitions = [...this.transitions, event.data];
+        this.answer = undefined;
+        this.answers = 0;
         return;
     }
+  }
+
+  #takeAnswer({ answer, error, usage, denials }: EventOf<'session.ended'>['data']): void {
+    if (!this.session || !(answer || error)) return;
+    const { agent, sessionId } = this.session;
+    const used = this.lastSession?.sessionId === sessionId ? this.lastSession?.usage : undefined;
+    this.answers++;
+    this.answer = { agent, sessionId, usage: used ?? usage, denials, answer, error };
   }
 
   #countRework(): void {

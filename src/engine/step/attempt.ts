@@ -4,7 +4,7 @@ import { type StepEnd, thrownError } from '../run/messages.ts';
 import { agentWork } from './agent/agent-step.ts';
 import { agentNamed } from './agent/conversation.ts';
 import { commandError, firstLine, runAt, runInTurn } from './commands.ts';
-import type { DoWork, WorkLane } from './contract.ts';
+import type { BuiltInWork, DoWork, WorkLane } from './contract.ts';
 import { landWork } from './landing.ts';
 import { endOfThrown, failedWith, isFenced, type WorkOutcome } from './outcome.ts';
 import { cleanUp, prepareLocation, projectLocation, type WorkLocation } from './workspace.ts';
@@ -26,17 +26,17 @@ async function work(lane: WorkLane): Promise<StepEnd> {
     case 'agent':
       // Throws for an unknown agent before a workspace is created.
       agentNamed(lane.effects, body.agent);
-      return workAt(lane, body.work, location => agentWork(lane, body, location));
+      return workAt(lane, body.work, (own, location) => agentWork(own, body, location));
     case 'run': {
       const rules = body.work;
-      if (rules) return workAt(lane, rules, location => scriptWork(lane, body, location));
+      if (rules) return workAt(lane, rules, (own, location) => scriptWork(own, body, location));
       return (await scriptWork(lane, body, projectLocation(lane))).end;
     }
     case 'land':
       return landWork(lane, body);
     case 'built-in': {
       const builtIn = lane.effects.builtIn(body.name);
-      if (body.work) return workAt(lane, body.work, location => builtIn(lane, location));
+      if (body.work) return workAt(lane, body.work, builtIn);
       return (await builtIn(lane, projectLocation(lane))).end;
     }
     case 'function':
@@ -46,11 +46,7 @@ async function work(lane: WorkLane): Promise<StepEnd> {
   }
 }
 
-async function workAt(
-  lane: WorkLane,
-  rules: WorkRules,
-  body: (location: WorkLocation) => Promise<WorkOutcome>,
-): Promise<StepEnd> {
+async function workAt(lane: WorkLane, rules: WorkRules, body: BuiltInWork): Promise<StepEnd> {
   const location = await prepareLocation(lane, rules);
   try {
     const done = await attempt(lane, { rules, location, body });
@@ -70,8 +66,17 @@ const cancelledEnd: StepEnd = { kind: 'cancelled', reason: 'cancelled' };
 interface AttemptContext {
   readonly rules: WorkRules;
   readonly location: WorkLocation;
-  readonly body: (location: WorkLocation) => Promise<WorkOutcome>;
+  readonly body: BuiltInWork;
 }
+
+/** Forgets sessions whose work is gone with their folder: it has to be done again. */
+const withoutLostWork = (lane: WorkLane, { isLost }: WorkLocation): WorkLane =>
+  isLost
+    ? {
+        ...lane,
+        known: { ...lane.known, session: undefined, answer: undefined, answers: 0, transitions: [] },
+      }
+    : lane;
 
 async function attempt(
   lane: WorkLane,
@@ -82,7 +87,7 @@ async function attempt(
   try {
     const notReady = await setUp(lane, rules, location);
     if (notReady) return { kind: 'done', end: notReady, summary: 'the setup failed' };
-    const done = await body(location);
+    const done = await body(withoutLostWork(lane, location), location);
     if (done.end.kind !== 'completed' || rules.artifacts.length === 0) return { kind: 'done', ...done };
     const { effects, runId, unit } = lane;
     const artifacts = await effects.collectArtifacts({

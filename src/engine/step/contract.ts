@@ -45,6 +45,10 @@ export interface KnownWork {
   readonly workspace?: KnownWorkspace | undefined;
   /** Session to resume: the last one of this attempt, if it was interrupted or paused. */
   readonly session?: KnownSession | undefined;
+  /** Result of the last session, if a crash kept the step from using it. */
+  readonly answer?: KnownAnswer | undefined;
+  /** Number of sessions with a result in this attempt, since its last transition. */
+  readonly answers: number;
   /** Number of sessions that this attempt has started. */
   readonly sessions: number;
   /** Number of times this attempt landed again after a session. An interrupted session does not count. */
@@ -76,6 +80,14 @@ export interface KnownSession {
   readonly sessionId: string;
   /** Usage so far. A resumed agent continues to count from there. */
   readonly usage?: Usage | undefined;
+}
+
+/** Result of a session that history contains. */
+export interface KnownAnswer extends Pick<EventOf<'session.ended'>['data'], 'answer' | 'error' | 'denials'> {
+  readonly agent: string;
+  readonly sessionId: string | undefined;
+  /** Usage of the session, including its earlier parts. */
+  readonly usage: Usage;
 }
 
 /** The end of a landing; `undefined` if it is unknown. */
@@ -110,7 +122,7 @@ export type DoWork = (lane: WorkLane) => Promise<StepEnd>;
 /** Work that is part of Reprise itself. */
 export type BuiltInWork = (lane: WorkLane, location: WorkLocation) => Promise<WorkOutcome>;
 
-export interface SelectionLane extends Omit<WorkLane, 'known' | 'workOf'> {
+export interface SelectionLane extends Omit<WorkLane, 'workOf'> {
   readonly rule: SelectRule;
   /** Copies that succeeded, in order; at least one. */
   readonly candidates: readonly FinishedWorker[];

@@ -1,14 +1,12 @@
 import { resolve } from 'node:path';
-import type { ResumeRequest } from '../../agents/index.ts';
 import { type ErrorData, type EventOf, type Json, type JsonObject, toErrorData } from '../../core/index.ts';
 import type { Judge } from '../../workflow/index.ts';
 import { unitFileName } from '../log-files.ts';
 import type { StepEnd } from '../run/messages.ts';
-import { agentNamed, answerPrompt, policyOf, repeatedPrompt } from './agent/conversation.ts';
-import { canResume, runSession, type SessionEnd } from './agent/session.ts';
+import { agentNamed, answerPrompt, Conversation, SessionCount } from './agent/conversation.ts';
 import { commandError, fenced, firstLine, runAt, runInTurn, workVariables } from './commands.ts';
 import type { FinishedWorker, RunSelection, SelectionLane } from './contract.ts';
-import { endOfThrown, failedWith, remainingAfter } from './outcome.ts';
+import { endOfThrown, failedWith } from './outcome.ts';
 
 /** A candidate as recorded in the event. */
 type SelectionCandidate = EventOf<'selection.made'>['data']['candidates'][number];
@@ -156,33 +154,33 @@ async function judgeIn(
     folder,
   }: { readonly judge: Judge; readonly shown: readonly ShownCandidate[]; readonly folder: string },
 ): Promise<Judgement> {
-  const { effects, runId, unit, scope, model } = lane;
-  const agent = agentNamed(effects, judge.agent);
+  const { runId, unit, scope, model } = lane;
   const workers = shown.map(({ worker }) => worker);
-  const whole = judgePrompt({
-    task: model.body.kind === 'agent' ? taskOf(lane) : undefined,
-    wish: judge.prompt?.(scope),
-    shown,
+  const conversation = new Conversation(lane, {
+    location: {
+      folder,
+      env: workVariables({ runId, unit, cwd: folder, steps: scope.steps }),
+      isReadonly: true,
+    },
+    count: new SessionCount(lane),
+    agent: judge.agent,
+    prompt: judgePrompt({
+      task: model.body.kind === 'agent' ? taskOf(lane) : undefined,
+      wish: judge.prompt?.(scope),
+      shown,
+    }),
+    output: { schema: verdictSchema(workers) },
   });
-  const plan = {
-    agent,
-    outputSchema: verdictSchema(workers),
-    folder,
-    env: workVariables({ runId, unit, cwd: folder, steps: scope.steps }),
-    permissions: policyOf({ agent, checks: [], readonly: true }),
-  };
-  let { left } = lane;
-  let message: { readonly prompt: string; readonly resume?: ResumeRequest } = { prompt: whole };
-  for (let number = 0; ; number++) {
-    const end = await runSession(lane, { ...plan, ...message, number, left });
+  let message = conversation.first();
+  for (let left = tries - (message.earlier ?? 0); ; left--) {
+    const end = await conversation.send(message);
     if (end.kind === 'paused') return { kind: 'ended', end: end.end };
-    left = remainingAfter(left, end.usage);
     const said = end.kind === 'ok' ? verdictOf(end.structured, workers) : end.error;
     if (typeof said === 'object' && 'winner' in said) return { kind: 'chosen', ...said };
     const error: ErrorData = typeof said === 'string' ? { code: 'OUTPUT_INVALID', message: said } : said;
-    if (error.code !== 'OUTPUT_INVALID' || number + 1 >= tries)
+    if (error.code !== 'OUTPUT_INVALID' || left <= 1)
       return { kind: 'ended', end: failedWith(judgeError(error, judge.agent)) };
-    message = again(end, { whole, error, remembers: canResume(agent) });
+    message = conversation.after(end, answerPrompt(error));
   }
 }
 
@@ -194,18 +192,6 @@ function taskOf({ model, scope }: SelectionLane): string | undefined {
     return `(it differs between candidates: ${toErrorData(thrown).message})`;
   }
 }
-
-const again = (
-  { sessionId, usage }: SessionEnd,
-  {
-    whole,
-    error,
-    remembers,
-  }: { readonly whole: string; readonly error: ErrorData; readonly remembers: boolean },
-) =>
-  sessionId !== undefined && remembers
-    ? { prompt: answerPrompt(error), resume: { sessionId, usage } }
-    : { prompt: repeatedPrompt(whole, answerPrompt(error)) };
 
 const judgeError = (error: ErrorData, agent: string): ErrorData => ({
   ...error,

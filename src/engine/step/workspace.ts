@@ -16,8 +16,12 @@ export interface WorkLocation {
   /** Absolute path of the folder. */
   readonly folder: string;
   /** Workspace; absent if the step works in the project folder. */
-  readonly workspace?: (WorkFolder & { readonly readonly: boolean }) | undefined;
+  readonly workspace?: WorkFolder | undefined;
+  /** Whether the step must leave the folder unchanged. */
+  readonly isReadonly: boolean;
   readonly needsSetup: boolean;
+  /** Whether the folder in which this attempt had worked was missing. It has been created again, without that work. */
+  readonly isLost?: boolean | undefined;
   /** Environment variables for every command and agent in the location. */
   readonly env: Readonly<Record<string, string>>;
   /** Key under which its ports are reserved. */
@@ -27,6 +31,7 @@ export interface WorkLocation {
 /** Returns the project folder as the location. */
 export const projectLocation = ({ effects, runId, unit, scope }: WorkLane): WorkLocation => ({
   folder: effects.projectRoot,
+  isReadonly: false,
   needsSetup: false,
   env: workVariables({ runId, unit, cwd: effects.projectRoot, steps: scope.steps }),
 });
@@ -42,11 +47,13 @@ export async function prepareLocation(lane: WorkLane, { workspace: rule }: WorkR
   const portsKey = `${runId}/${unitOf(unit.step, unit.worker)}`;
   const ports = await effects.takePorts({ key: portsKey, before: known.workspace?.ports });
   try {
-    const needsSetup = await makeFolder(lane, folder, ports);
+    const { needsSetup, isLost } = await makeFolder(lane, folder, ports);
     return {
       folder: folder.path,
-      workspace: { ...folder, readonly: rule.readonly },
+      workspace: folder,
+      isReadonly: rule.readonly,
       needsSetup,
+      isLost,
       env: workVariables({ runId, unit, cwd: folder.path, ports, steps: lane.scope.steps }),
       portsKey,
     };
@@ -59,12 +66,12 @@ export async function prepareLocation(lane: WorkLane, { workspace: rule }: WorkR
 const isNewAttempt = ({ known, unit }: WorkLane): boolean =>
   known.workspace === undefined || known.workspace.attempt < unit.attempt;
 
-/** Creates the folder and returns whether it needs setup. */
+/** Creates the folder. */
 async function makeFolder(
   lane: WorkLane,
   folder: WorkFolder,
   ports: { readonly first: number; readonly size: number },
-): Promise<boolean> {
+): Promise<{ readonly needsSetup: boolean; readonly isLost: boolean }> {
   const { effects, runId, lease, unit, known } = lane;
   if (isNewAttempt(lane)) {
     const path = relative(effects.projectRoot, folder.path);
@@ -73,9 +80,10 @@ async function makeFolder(
   }
   const order = { ...folder, runId, lease, unit };
   const { isFound, isSetUp } = await effects.createWorkspace(order);
-  if (!isNewAttempt(lane) || (known.workspace === undefined && !isFound)) return !isSetUp;
+  if (!isNewAttempt(lane)) return { needsSetup: !isSetUp, isLost: !isFound };
+  if (known.workspace === undefined && !isFound) return { needsSetup: !isSetUp, isLost: false };
   await effects.resetWorkspace(order);
-  return true;
+  return { needsSetup: true, isLost: false };
 }
 
 async function findFolder(lane: WorkLane, rule: WorktreeRule): Promise<WorkFolder> {
@@ -155,7 +163,7 @@ async function keep(lane: WorkLane, { rules, location, done }: EndedWork): Promi
   const { workspace } = location;
   if (!workspace) return done.end;
   try {
-    return workspace.readonly
+    return location.isReadonly
       ? await keepUnchanged(lane, { rules, workspace, end: done.end })
       : await keepWork(lane, { workspace, done });
   } catch (thrown) {

@@ -25,7 +25,7 @@ export async function askUntilValid(
   { first, corrections, how, rules }: AgentQuestion,
 ): Promise<AgentAnswer> {
   let message = first;
-  for (let left = corrections; ; left--) {
+  for (let left = corrections - (first.earlier ?? 0); ; left--) {
     const end = await conversation.send(message);
     if (end.kind === 'paused') return { kind: 'ended', end: end.end };
     if (end.kind === 'failed') return { kind: 'ended', end: failedWith(end.error) };

@@ -49,13 +49,14 @@ export const dispatchStep =
 
 async function dispatch(worker: WorkerHandle, lane: WorkLane, location: WorkLocation): Promise<WorkOutcome> {
   await worker.show({ state: 'dispatching', runId: lane.runId });
+  const count = new SessionCount(lane);
   for (;;) {
     const seen = await readTasks(worker.effects, worker.rules, lane.effects);
     const { board } = seen;
     const mine = board.claims.find(({ runId, state }) => runId === lane.runId && state === 'held');
     const chosen: DispatchChoice | WorkOutcome = mine
       ? { kind: 'task', id: mine.task, ...heldBy(seen, mine.task), args: {} }
-      : await choose(worker, lane, { seen, location });
+      : await choose(worker, lane, { seen, location, count });
     if ('end' in chosen) return chosen;
     if (chosen.kind === 'nothing') return nothing(chosen.why, seen);
     const task = board.tasks.find(({ id }) => id === chosen.id);
@@ -104,20 +105,28 @@ function heldBy({ board }: TaskReading, task: string): { readonly agent: string;
 async function choose(
   worker: WorkerHandle,
   lane: WorkLane,
-  { seen, location }: { readonly seen: TaskReading; readonly location: WorkLocation },
+  choice: ChoiceContext,
 ): Promise<DispatchChoice | WorkOutcome> {
+  const { seen } = choice;
   const picked = pickTask(seen.board);
   if (picked.kind === 'nothing') return picked;
-  if (worker.rules.dispatch === 'agent') return ask(worker, lane, { seen, location });
+  if (worker.rules.dispatch === 'agent') return ask(worker, lane, choice);
   const { task, agent, why } = picked;
   return { kind: 'task', id: task.id, agent, args: {}, why };
+}
+
+interface ChoiceContext {
+  readonly seen: TaskReading;
+  readonly location: WorkLocation;
+  /** Sessions of the dispatcher, shared by all its choices. */
+  readonly count: SessionCount;
 }
 
 /** Lets an agent pick. The dispatcher's slot is the lock and already held, so the session must not wait for one. */
 async function ask(
   worker: WorkerHandle,
   lane: WorkLane,
-  { seen, location }: { readonly seen: TaskReading; readonly location: WorkLocation },
+  { seen, location, count }: ChoiceContext,
 ): Promise<DispatchChoice | WorkOutcome> {
   const { agents } = lane.effects;
   const tasks = candidatesOf(seen.board);
@@ -131,7 +140,7 @@ async function ask(
     { ...lane, effects: { ...lane.effects, agents: unlimited } },
     {
       location,
-      count: new SessionCount(lane),
+      count,
       agent: dispatcher,
       prompt: dispatchPrompt({ tasks, workers, agents: cards }),
     },

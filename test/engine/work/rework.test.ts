@@ -1,3 +1,4 @@
+import { rmSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
 import { RepriseError } from '../../../src/core/errors.ts';
@@ -146,4 +147,40 @@ test('a later attempt starts from the base again and is told why the last one fa
   expect(unit.read('.prompt-0')).toMatch(/^Fix it\.\n\n## The last attempt failed\n.*AGENT_FAILED.*broken/s);
   expect(unit.of('workspace.created')).toHaveLength(2);
   expect(unit.git('for-each-ref', '--contains', lost, '--format=%(refname)')).toContain('parked');
+});
+
+describe('a crash after the end of a session', () => {
+  test('does not repeat the session: its checks continue from its answer', async () => {
+    const lab = await workLab({ agents: [inTurn('echo good > b.txt; echo One.', 'echo Two.')] });
+    const unit = lab.unit(agentBody({ work: { checks: [command('grep -q good b.txt')] } }));
+    await unit.work({ crashAfter: 'session.ended' });
+    expect(await unit.work()).toEqual({ kind: 'completed', output: { text: 'One.' } });
+    expect(unit.of('session.started')).toHaveLength(1);
+  });
+
+  test('counts the reworks before it', async () => {
+    const lab = await workLab({ agents: [inTurn('true', 'true', 'true', 'true')] });
+    const unit = lab.unit(agentBody({ rework: 1, work: { checks: [command('false')] } }));
+    await unit.work({ crashAfter: 'session.ended' });
+    expect(await unit.work()).toMatchObject({ kind: 'failed', error: { code: 'CHECK_FAILED' } });
+    expect(unit.of('session.started')).toHaveLength(2);
+  });
+
+  test('fails the step with the error of a failed session', async () => {
+    const lab = await workLab({ agents: [inTurn('echo Out of luck. >&2; exit 3', 'echo Two.')] });
+    const unit = lab.unit(agentBody());
+    await unit.work({ crashAfter: 'session.ended' });
+    expect(await unit.work()).toMatchObject({ kind: 'failed', error: { code: 'AGENT_FAILED' } });
+    expect(unit.of('session.started')).toHaveLength(1);
+  });
+
+  test('repeats the session if its folder is gone', async () => {
+    const lab = await workLab({ agents: [inTurn('echo good > b.txt; echo One.')] });
+    const unit = lab.unit(agentBody({ work: { checks: [command('grep -q good b.txt')] } }));
+    await unit.work({ crashAfter: 'session.ended' });
+    unit.git('reset', '-q', '--hard', 'main');
+    rmSync(unit.folder, { recursive: true });
+    expect(await unit.work()).toMatchObject({ kind: 'completed' });
+    expect(unit.of('session.started')).toHaveLength(2);
+  });
 });

@@ -291,7 +291,7 @@ export class UnitUnderTest {
         }
       },
     });
-    const { workspace, session, sessions, reworks, landings, transitions } = this.#state;
+    const { workspace, session, answer, answers, sessions, reworks, landings, transitions } = this.#state;
     return {
       effects: lab.effects,
       runId: lab.runId,
@@ -302,6 +302,8 @@ export class UnitUnderTest {
       scope: { inputs: {}, steps: {}, status: 'success', ...scope },
       known: {
         workspace,
+        answer,
+        answers,
         sessions,
         reworks,
         landings: new Map(landings),
@@ -401,6 +403,7 @@ export async function pick(
     unit: { step: 'fix', attempt: 1 },
     model: { id: 'fix', needs: [], optional: false, timeout: {}, body: agentBody(), fingerprint: 'f' },
     scope: { inputs: {}, steps: {}, status: 'success' },
+    known: { answers: 0, sessions: 0, reworks: 0, landings: new Map(), transitions: [] },
     base: { ref: 'main', commit: lab.git.git('rev-parse', 'main') },
     left: {},
     record: (...notes) => record(notes),

@@ -30,7 +30,7 @@ export async function agentWork(
     maxTurns: body.maxTurns,
   });
   let message = conversation.first();
-  for (let left = body.rework; ; left--) {
+  for (let left = body.rework - (message.earlier ?? 0); ; left--) {
     const end = await conversation.send(message);
     if (end.kind === 'paused') return { end: end.end, summary: '' };
     const judged = end.kind === 'failed' ? end : await judge(lane, { body, location, end });

@@ -8,7 +8,7 @@ import {
 import { type ErrorData, nearest, RepriseError } from '../../../core/index.ts';
 import type { AgentOutput, Command, StepPermissions } from '../../../workflow/index.ts';
 import { fenced } from '../commands.ts';
-import type { KnownSession, WorkLane } from '../contract.ts';
+import type { KnownAnswer, KnownSession, WorkLane } from '../contract.ts';
 import { remainingAfter } from '../outcome.ts';
 import type { WorkLocation } from '../workspace.ts';
 import { canResume, runSession, type SessionEnd, type SessionPlan } from './session.ts';
@@ -57,16 +57,22 @@ export function agentNamed(
 export interface AgentMessage {
   readonly prompt: string;
   readonly resume?: ResumeRequest | undefined;
+  /** Result that history contains. The agent is not asked again. */
+  readonly answered?: KnownAnswer | undefined;
+  /** Number of results that precede this message in a conversation that a crash interrupted. */
+  readonly earlier?: number | undefined;
 }
 
 /** Session numbers and remaining budget, shared by all sessions of an attempt. */
 export class SessionCount {
   #number: number;
   #left: WorkLane['left'];
+  #answer: KnownAnswer | undefined;
 
   constructor({ known, left }: Pick<WorkLane, 'known' | 'left'>) {
     this.#number = known.sessions;
     this.#left = left;
+    this.#answer = known.answer;
   }
 
   get left(): WorkLane['left'] {
@@ -77,13 +83,22 @@ export class SessionCount {
     return this.#number++;
   }
 
+  /** Returns, once, the result that the agent gave before a crash. */
+  takeAnswer(agent: string): KnownAnswer | undefined {
+    const answer = this.#answer?.agent === agent ? this.#answer : undefined;
+    if (answer) this.#answer = undefined;
+    return answer;
+  }
+
   spend(usage: Usage): void {
     this.#left = remainingAfter(this.#left, usage);
   }
 }
 
+type ConversationLane = Omit<WorkLane, 'workOf'>;
+
 interface ConversationOptions {
-  readonly location: Pick<WorkLocation, 'folder' | 'env' | 'workspace'>;
+  readonly location: Pick<WorkLocation, 'folder' | 'env'> & { readonly isReadonly: boolean };
   readonly count: SessionCount;
   /** Name of the agent. */
   readonly agent: string;
@@ -93,13 +108,13 @@ interface ConversationOptions {
   readonly permissions?: StepPermissions | undefined;
   /** Commands that check the work. The agent may run them too. */
   readonly checks?: readonly Pick<Command, 'text'>[] | undefined;
-  readonly output?: AgentOutput | undefined;
+  readonly output?: Pick<AgentOutput, 'schema'> | undefined;
   readonly maxTurns?: number | undefined;
 }
 
 /** A conversation with one agent, across any number of sessions. */
 export class Conversation {
-  readonly #lane: WorkLane;
+  readonly #lane: ConversationLane;
   readonly #agent: AgentDefinition;
   readonly #options: ConversationOptions;
   readonly #plan: Omit<SessionPlan, 'number' | 'prompt' | 'resume' | 'left'>;
@@ -107,7 +122,7 @@ export class Conversation {
   #used: Usage | undefined;
 
   /** Throws AGENT_UNKNOWN. */
-  constructor(lane: WorkLane, options: ConversationOptions) {
+  constructor(lane: ConversationLane, options: ConversationOptions) {
     const { effects, model } = lane;
     const { location, output, maxTurns } = options;
     const named = agentNamed(effects, options.agent);
@@ -124,7 +139,7 @@ export class Conversation {
         agent,
         step: options.permissions,
         checks: (options.checks ?? []).map(({ text }) => text),
-        readonly: location.workspace?.readonly ?? false,
+        readonly: location.isReadonly,
       }),
       ...(output ? { outputSchema: output.schema } : {}),
       ...(maxTurns === undefined ? {} : { maxTurns }),
@@ -137,16 +152,21 @@ export class Conversation {
   }
 
   /**
-   * Returns the message that resumes a session after a crash or a rate limit, or else the one that starts a session.
+   * Returns the message that continues after a crash or a rate limit: with the result of the session, or else by
+   * resuming it. Otherwise returns the one that starts a session.
    */
   first(): AgentMessage {
-    const { session } = this.#lane.known;
-    return this.#resume(session, goOnPrompt) ?? this.start();
+    const { session, answers } = this.#lane.known;
+    const answered = this.#options.count.takeAnswer(this.#agent.name);
+    if (answered) return { ...this.start(), answered, earlier: answers - 1 };
+    return { ...(this.#resume(session, goOnPrompt) ?? this.start()), earlier: answers };
   }
 
   /** Returns the news for an earlier session, preceded by the full prompt if the session cannot be resumed. */
   again(session: KnownSession | undefined, news: string): AgentMessage {
-    return this.#resume(session, news) ?? { prompt: repeatedPrompt(this.#options.prompt, news) };
+    const answered = this.#options.count.takeAnswer(this.#agent.name);
+    const message = this.#resume(session, news) ?? { prompt: repeatedPrompt(this.#options.prompt, news) };
+    return answered ? { ...message, answered } : message;
   }
 
   /** Returns the news for the session that just ended, preceded by the full prompt if it cannot be resumed. */
@@ -157,6 +177,10 @@ export class Conversation {
   }
 
   async send(message: AgentMessage): Promise<SessionEnd> {
+    if (message.answered) {
+      this.#used = message.answered.usage;
+      return endOfAnswered(message.answered);
+    }
     const end = await this.#hold(message);
     if (end.kind !== 'failed' || !end.isLost) return end;
     const { effects, unit } = this.#lane;
@@ -193,8 +217,15 @@ export class Conversation {
   }
 }
 
+const endOfAnswered = ({ sessionId, usage, denials = [], answer, error }: KnownAnswer): SessionEnd => ({
+  usage,
+  denials,
+  ...(sessionId === undefined ? {} : { sessionId }),
+  ...(error ? { kind: 'failed', error, isLost: false } : { kind: 'ok', text: '', ...answer }),
+});
+
 /** Points to the setting of the step if its stall timeout applied. */
-const withStepsHint = ({ model }: WorkLane, end: SessionEnd): SessionEnd =>
+const withStepsHint = ({ model }: ConversationLane, end: SessionEnd): SessionEnd =>
   end.kind === 'failed' && end.error.code === 'AGENT_STALLED' && model.timeout.stallMs !== undefined
     ? { ...end, error: { ...end.error, hint: 'raise `timeout.stall` of the step, or add `retry` to it' } }
     : end;

@@ -10,6 +10,7 @@ import {
 } from '../../../agents/index.ts';
 import {
   type ErrorData,
+  type EventOf,
   formatDuration,
   type JsonObject,
   type Timestamp,
@@ -111,7 +112,7 @@ async function converse(lane: SessionLane, plan: SessionPlan, key: string): Prom
   if (turn.result.kind !== 'cancelled' && isBlind(left, account.usage))
     effects.noticeBlind(runId, agent.name);
   const end = await endOf(lane, plan, turn);
-  await endSession(lane, account, outcomeOf(end, turn));
+  await endSession(lane, account, outcomeOf(end, turn), resultOf(end));
   return { ...account, ...end };
 }
 
@@ -177,7 +178,7 @@ const failure = (error: ErrorData, isLost = false) => ({ kind: 'failed', error, 
 function outcomeOf(
   { kind }: { readonly kind: SessionEnd['kind'] },
   { result }: Extract<SessionTurn, { kind: 'end' }>,
-): 'ok' | 'failed' | 'cancelled' | 'limit' {
+): SessionEnded['outcome'] {
   if (kind === 'paused') return 'limit';
   return kind === 'failed' && result.kind === 'cancelled' ? 'cancelled' : kind;
 }
@@ -185,7 +186,8 @@ function outcomeOf(
 const endSession = (
   { record }: SessionLane,
   { usage, denials, sessionId }: SessionAccount,
-  outcome: 'ok' | 'failed' | 'cancelled' | 'limit',
+  outcome: SessionEnded['outcome'],
+  result: Pick<SessionEnded, 'answer' | 'error'> = {},
 ): Promise<void> =>
   record({
     type: 'session.ended',
@@ -194,8 +196,19 @@ const endSession = (
       ...(sessionId === undefined ? {} : { sessionId }),
       usage,
       ...(denials.length === 0 ? {} : { denials: [...denials] }),
+      ...result,
     },
   });
+
+type SessionEnded = EventOf<'session.ended'>['data'];
+
+/** Returns the part of a result that makes it unnecessary to repeat the session after a crash. */
+function resultOf(end: Awaited<ReturnType<typeof endOf>>): Pick<SessionEnded, 'answer' | 'error'> {
+  if (end.kind === 'failed') return end.isLost ? {} : { error: end.error };
+  if (end.kind === 'paused') return {};
+  const { text, structured } = end;
+  return { answer: { text, ...(structured === undefined ? {} : { structured }) } };
+}
 
 /** Only Claude Code accepts a session id. */
 const choosesId = ({ kind }: AgentDefinition): boolean => kind === 'claude';
