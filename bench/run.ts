@@ -6,6 +6,7 @@ import { explore } from './cases/explore.ts';
 import { fanOut } from './cases/fan-out.ts';
 import { fold } from './cases/fold.ts';
 import { journal } from './cases/journal.ts';
+import { manyRuns } from './cases/many-runs.ts';
 import { replay } from './cases/replay.ts';
 import { resume } from './cases/resume.ts';
 import { scale } from './cases/scale.ts';
@@ -27,6 +28,7 @@ const cases = {
   resume,
   fold,
   scale,
+  'many-runs': manyRuns,
   'start-up': startUp,
   'agent-steps': agentSteps,
   conductor,

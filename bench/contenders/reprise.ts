@@ -26,6 +26,20 @@ function counting(store) {
   return { counted, counts };
 }
 
+/** A store whose methods answer after 2 ms, as a database on another machine would. */
+const slow = store =>
+  Object.fromEntries(
+    Object.entries(store).map(([name, method]) => [
+      name,
+      name === 'close' || typeof method !== 'function'
+        ? method
+        : async (...args) => {
+            await new Promise(resolve => setTimeout(resolve, 2));
+            return method(...args);
+          },
+    ]),
+  );
+
 const openStore = (kind, folder) =>
   kind === 'memory' ? memoryStore() : openSqliteStore({ file: join(folder, 'reprise.db') });
 
@@ -65,6 +79,21 @@ await contend({
     await close();
     const peakRss = process.resourceUsage().maxRSS * 1024;
     return { definedMs, ms, peakRss, rssPerStep: (peakRss - before) / Number(steps) };
+  },
+
+  /** `<runs>`: runs of four steps, all at the same time, on a store that answers after 2 ms. */
+  async many({ folder, args: [runs] }) {
+    const workflow = shapes.chain(4);
+    const { engine, close } = await openEngine({ root: folder, env: {}, store: slow(memoryStore()) });
+    const start = async () => expectStatus(await engine.start({ workflow }), 'completed');
+    await Promise.all(Array.from({ length: 20 }, start));
+    const before = process.cpuUsage();
+    const began = performance.now();
+    await Promise.all(Array.from({ length: Number(runs) }, start));
+    const { user, system } = process.cpuUsage(before);
+    const ms = performance.now() - began;
+    await close();
+    return { ms, cpuMsPerRun: (user + system) / 1000 / Number(runs) };
   },
 
   /** `<steps> <folder>`: starts a run and kills it in the middle of its last step. */

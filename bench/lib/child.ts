@@ -4,15 +4,15 @@ import { contenderFile } from './build.ts';
 type Argument = string | number;
 
 /** Runs one case of one contender in a fresh process and returns its measurements. */
-export function inChild<T>(contender: string, ...args: readonly Argument[]): T {
-  const { status, stdout, stderr } = spawnSync(
-    process.execPath,
-    [contenderFile(contender), ...args.map(String)],
-    {
-      encoding: 'utf8',
-      maxBuffer: 1 << 26,
-    },
-  );
+export const inChild = <T>(contender: string, ...args: readonly Argument[]): T =>
+  inChildOf(process.execPath, contender, ...args);
+
+/** Runs one case of one contender with another version of Node. */
+export function inChildOf<T>(node: string, contender: string, ...args: readonly Argument[]): T {
+  const { status, stdout, stderr } = spawnSync(node, [contenderFile(contender), ...args.map(String)], {
+    encoding: 'utf8',
+    maxBuffer: 1 << 26,
+  });
   if (status !== 0) throw new Error(`${contender} ${args.join(' ')} failed:\n${stderr || stdout}`);
   return JSON.parse(stdout.trim().split('\n').at(-1) ?? '') as T;
 }

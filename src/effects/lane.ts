@@ -1,12 +1,5 @@
 import { RepriseError } from '../core/index.ts';
-import {
-  type Cancellation,
-  type EffectDefinition,
-  type EffectOutcome,
-  failed,
-  isGroup,
-  type Keys,
-} from './effect.ts';
+import { type Cancellation, type EffectDefinition, type EffectOutcome, failed, type Keys } from './effect.ts';
 import type { EntryPlace } from './tracer.ts';
 import type { LaneRef } from './world.ts';
 
@@ -16,6 +9,8 @@ export class LaneEntry implements Cancellation {
   phase: 'requested' | 'waiting' | 'granted' = 'requested';
   /** Position in the order of granted entries, if a tracer keeps it. */
   place: EntryPlace | undefined;
+  /** Position in the order in which entries were parked. Undefined while the entry is not parked. */
+  parkedAt: number | undefined;
   #cancelled = false;
   #abort: AbortController | undefined;
   #listeners: (() => void)[] | undefined;
@@ -199,77 +194,3 @@ export const strayLane = (lane: Lane): RepriseError =>
   );
 
 const misuse = (lane: LaneRef, what: string) => new RepriseError('LANE_MISUSE', `lane ${lane.name} ${what}`);
-
-interface KeyHold {
-  readers: number;
-  writers: number;
-  /** Number of holders that are long effects, which may take minutes. */
-  long: number;
-}
-
-const isHeld = (): boolean => true;
-const isWritten = ({ writers }: KeyHold): boolean => writers > 0;
-const isHeldForLong = ({ long }: KeyHold): boolean => long > 0;
-
-/** Counts the effects that hold each key. */
-export class KeyTable {
-  readonly #holds = new Map<string, KeyHold>();
-  /** Held keys that are prefixes. While there are none, a plain key overlaps only itself. */
-  readonly #groups = new Set<string>();
-
-  areFree(keys: Keys): boolean {
-    if (this.#holds.size === 0) return true;
-    for (const key of keys.writes ?? []) if (this.#overlaps(key, isHeld)) return false;
-    for (const key of keys.reads ?? []) if (this.#overlaps(key, isWritten)) return false;
-    return true;
-  }
-
-  take(keys: Keys, span: 'short' | 'long'): void {
-    for (const key of keys.writes ?? [])
-      this.#change({ key, readers: 0, writers: 1, long: span === 'long' ? 1 : 0 });
-    for (const key of keys.reads ?? [])
-      this.#change({ key, readers: 1, writers: 0, long: span === 'long' ? 1 : 0 });
-  }
-
-  give(keys: Keys, span: 'short' | 'long'): void {
-    for (const key of keys.writes ?? [])
-      this.#change({ key, readers: 0, writers: -1, long: span === 'long' ? -1 : 0 });
-    for (const key of keys.reads ?? [])
-      this.#change({ key, readers: -1, writers: 0, long: span === 'long' ? -1 : 0 });
-  }
-
-  /** Whether a long effect holds one of the keys. No other effect should queue behind an effect that waits for them. */
-  areHeldForLong(keys: Keys): boolean {
-    for (const key of keys.writes ?? []) if (this.#overlaps(key, isHeldForLong)) return true;
-    for (const key of keys.reads ?? []) if (this.#overlaps(key, isHeldForLong)) return true;
-    return false;
-  }
-
-  #overlaps(key: string, counts: (hold: KeyHold) => boolean): boolean {
-    const own = this.#holds.get(key);
-    if (own && counts(own)) return true;
-    if (isGroup(key)) {
-      for (const [held, hold] of this.#holds) if (held.startsWith(key) && counts(hold)) return true;
-    }
-    for (const group of this.#groups) {
-      const hold = key.startsWith(group) ? this.#holds.get(group) : undefined;
-      if (hold && counts(hold)) return true;
-    }
-    return false;
-  }
-
-  #change({ key, readers, writers, long }: KeyHold & { key: string }): void {
-    const hold = this.#holds.get(key);
-    if (!hold) {
-      this.#holds.set(key, { readers, writers, long });
-      if (isGroup(key)) this.#groups.add(key);
-      return;
-    }
-    hold.readers += readers;
-    hold.writers += writers;
-    hold.long += long;
-    if (hold.readers > 0 || hold.writers > 0) return;
-    this.#holds.delete(key);
-    this.#groups.delete(key);
-  }
-}

@@ -282,3 +282,61 @@ describe('deadlock and stray detection', () => {
     ).resolves.toBe('fine');
   });
 });
+
+describe('waiting entries', () => {
+  it('are asked about their condition only when one of their keys changes', async () => {
+    const world = createLiveWorld();
+    let questions = 0;
+    const lanes = 200;
+    const waitFor = (open: ReadonlySet<string>) =>
+      world.effect<string, void>({
+        name: 'test.wait',
+        span: 'short',
+        keys: name => ({ writes: [`gate:${name}`] }),
+        enabled: name => {
+          questions++;
+          return open.has(name);
+        },
+        perform: () => {},
+      });
+    await world.open('run', async () => {
+      const open = new Set<string>();
+      const pass = waitFor(open);
+      const release = world.effect<string, void>({
+        name: 'test.release',
+        span: 'short',
+        keys: name => ({ writes: [`gate:${name}`] }),
+        perform: name => void open.add(name),
+      });
+      const forked = Array.from({ length: lanes }, (_, index) => world.fork(() => pass(`lane ${index}`)));
+      for (let index = 0; index < lanes; index++) await release(`lane ${index}`);
+      await world.join(forked);
+    });
+    // Once on arrival, once after the release, and a few times for entries of the same key that queue behind it.
+    expect(questions).toBeLessThan(lanes * 6);
+  });
+
+  it('do not queue behind an entry that waits for a long effect at another key', async () => {
+    const world = createLiveWorld();
+    const heard: string[] = [];
+    const use = world.effect<{ readonly name: string; readonly writes: readonly string[] }, void>({
+      name: 'test.use',
+      span: 'short',
+      keys: ({ writes }) => ({ writes }),
+      perform: ({ name }) => void heard.push(name),
+    });
+    const occupy = world.effect<void, void>({
+      name: 'test.occupy',
+      span: 'long',
+      keys: () => ({ writes: ['b'] }),
+      perform: () => new Promise<void>(resolve => setImmediate(resolve)),
+    });
+    await world.open('run', async () => {
+      const holder = world.fork(() => occupy());
+      const blocked = world.fork(() => use({ name: 'blocked by b', writes: ['a', 'b'] }));
+      const free = world.fork(() => use({ name: 'needs only a', writes: ['a'] }));
+      await world.join([holder, blocked, free]);
+    });
+    expect(heard).toEqual(['needs only a', 'blocked by b']);
+  });
+});

@@ -1,18 +1,18 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import {
-  conflicts,
   type Effect,
   type EffectDefinition,
   type EffectOutcome,
   errorOf,
   failed,
+  type Keys,
 } from './effect.ts';
+import { inOrderOfArrival, KeyTable, ParkedEntries } from './key-table.ts';
 import {
   cancelLanes,
   failureOf,
   insideAnEffect,
   joinLanes,
-  KeyTable,
   Lane,
   LaneEntry,
   nameTaken,
@@ -60,11 +60,13 @@ class LiveWorld implements AbandonableWorld {
   /** Requests of this turn that have not been considered yet. */
   #arrived: LaneEntry[] = [];
   /** Waits whose condition is false, and effects whose keys are held, in order of arrival. */
-  readonly #parked = new Set<LaneEntry>();
+  readonly #parked = new ParkedEntries();
+  /** Parked entries that something concerned since they were last considered. */
+  readonly #concerned = new Set<LaneEntry>();
+  /** Parked entries that drain a queue once the turn is over. */
+  #draining = new Set<LaneEntry>();
   #performing = 0;
   #reconsidering = false;
-  #changed = false;
-  #drainArmed = false;
   #endArmed = false;
 
   constructor(options: LiveOptions) {
@@ -114,7 +116,7 @@ class LiveWorld implements AbandonableWorld {
       this.#lanes.delete(lane.name);
       const { entry } = lane;
       if (!entry) continue;
-      this.#parked.delete(entry);
+      this.#unpark(entry);
       if (entry.phase !== 'granted') continue;
       entry.cancel();
       performed.push(entry.performed);
@@ -138,6 +140,7 @@ class LiveWorld implements AbandonableWorld {
     if (failure !== undefined) lane.failure = failure;
     lane.end();
     this.#lanes.delete(lane.name);
+    for (const entry of this.#parked.keyless) this.#concerned.add(entry);
     this.#reconsider();
     // Without this, every promise in the process would keep tracking each empty world that ever existed.
     if (this.#lanes.size === 0 && this.#performing === 0) this.#context.disable();
@@ -179,7 +182,8 @@ class LiveWorld implements AbandonableWorld {
     else if (entry.effect.enabled?.(entry.args) === false || !this.#mayTakeKeys(entry))
       return this.#park(entry);
     else if (entry.effect.drains && !turnIsOver) {
-      this.#armDrain();
+      this.#draining.add(entry);
+      this.#armEndOfTurn();
       return this.#park(entry);
     } else this.#grant(entry);
     return true;
@@ -191,23 +195,31 @@ class LiveWorld implements AbandonableWorld {
     return false;
   }
 
+  /** Removes an entry that ends without being granted. Entries queued behind it may start. */
+  #unpark(entry: LaneEntry): void {
+    if (!this.#parked.delete(entry)) return;
+    this.#draining.delete(entry);
+    this.#concerned.delete(entry);
+    this.#parked.concernedBy(entry.keys, this.#concerned);
+  }
+
   /** Whether the keys are free and no earlier entry waits for them: readers must not starve a blocked writer. */
   #mayTakeKeys(entry: LaneEntry): boolean {
-    if (!this.#keys.areFree(entry.keys)) return false;
-    for (const earlier of this.#parked) {
-      if (earlier === entry) break;
-      if (!conflicts(earlier.keys, entry.keys) || this.#keys.areHeldForLong(earlier.keys)) continue;
-      if (earlier.effect.enabled?.(earlier.args) !== false && !earlier.effect.drains) return false;
-    }
-    return true;
+    return this.#keys.areFree(entry.keys) && !this.#parked.hasEarlier(entry, this.#comesFirst);
   }
+
+  /** Whether a parked entry starts as soon as its keys are free. */
+  readonly #comesFirst = ({ effect, args, keys }: LaneEntry): boolean =>
+    !this.#keys.areHeldForLong(keys) && effect.enabled?.(args) !== false && !effect.drains;
 
   #grant(entry: LaneEntry): void {
     const { effect, lane, keys } = entry;
-    this.#parked.delete(entry);
+    if (this.#parked.delete(entry)) this.#draining.delete(entry);
     entry.phase = 'granted';
     lane.lastEffect = effect.name;
     this.#keys.take(keys, effect.span);
+    // No entry queues behind one that waits for a long effect.
+    if (effect.span === 'long') this.#concern(keys);
     this.#performing++;
     if (this.#tracer) {
       entry.place = this.#nextPlace(lane, effect.span === 'short' ? 'short' : 'begin');
@@ -227,6 +239,7 @@ class LiveWorld implements AbandonableWorld {
     this.#performing--;
     this.#keys.give(entry.keys, entry.effect.span);
     entry.wasPerformed();
+    this.#concern(entry.keys);
     this.#finish(entry, entry.isCancelling ? { kind: 'cancelled' } : outcome);
     this.#reconsider();
   }
@@ -236,7 +249,7 @@ class LiveWorld implements AbandonableWorld {
   }
 
   #finish(entry: LaneEntry, outcome: EffectOutcome): void {
-    this.#parked.delete(entry);
+    this.#unpark(entry);
     if (entry.lane.abandoned) return;
     if (this.#tracer) {
       const { lane, effect, place: position } = entry;
@@ -250,23 +263,24 @@ class LiveWorld implements AbandonableWorld {
     if (this.#refuseStrays) this.#armEndOfTurn();
   }
 
-  /** Reconsiders parked entries after keys became free or the state behind a wait changed. */
+  /** Keys became free, or the state behind waits for them changed. */
+  #concern(keys: Keys): void {
+    this.#parked.concernedBy(keys, this.#concerned);
+  }
+
+  /** Reconsiders the parked entries that something concerned. */
   #reconsider(): void {
     if (this.#parked.size === 0) return;
     // A synchronous effect calls this again. A loop instead of recursion keeps the stack flat.
-    this.#changed = true;
-    if (this.#reconsidering) return;
-    this.#reconsidering = true;
-    while (this.#changed) {
-      this.#changed = false;
-      for (const entry of this.#parked) this.#consider(entry, false);
+    if (!this.#reconsidering) {
+      this.#reconsidering = true;
+      while (this.#concerned.size > 0) {
+        const concerned = inOrderOfArrival(this.#concerned);
+        this.#concerned.clear();
+        for (const entry of concerned) if (this.#parked.has(entry)) this.#consider(entry, false);
+      }
+      this.#reconsidering = false;
     }
-    this.#reconsidering = false;
-    this.#armEndOfTurn();
-  }
-
-  #armDrain(): void {
-    this.#drainArmed = true;
     this.#armEndOfTurn();
   }
 
@@ -278,9 +292,10 @@ class LiveWorld implements AbandonableWorld {
       this.#endArmed = false;
       this.#reportDeadlock();
       if (this.#refuseStrays) this.#reportStrays();
-      if (!this.#drainArmed) return;
-      this.#drainArmed = false;
-      for (const entry of this.#parked) this.#consider(entry, true);
+      const draining = this.#draining;
+      if (draining.size === 0) return;
+      this.#draining = new Set();
+      for (const entry of draining) if (this.#parked.has(entry)) this.#consider(entry, true);
     });
   }
 
@@ -297,7 +312,7 @@ class LiveWorld implements AbandonableWorld {
   #reportDeadlock(): void {
     if (
       this.#performing > 0 ||
-      this.#drainArmed ||
+      this.#draining.size > 0 ||
       this.#arrived.length > 0 ||
       this.#parked.size < this.#lanes.size
     )

@@ -2,12 +2,12 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { RepriseError } from '../../core/index.ts';
 import { Origin, unknownOrigin } from '../divergence/explain.ts';
 import { type Effect, type EffectDefinition, errorOf } from '../effect.ts';
+import { KeyTable } from '../key-table.ts';
 import {
   cancelLanes,
   failureOf,
   insideAnEffect,
   joinLanes,
-  KeyTable,
   type Lane,
   nameTaken,
   outsideAnyLane,

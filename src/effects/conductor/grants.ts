@@ -1,6 +1,7 @@
 import { RepriseError } from '../../core/index.ts';
 import { type EffectOutcome, failed } from '../effect.ts';
-import { type KeyTable, ok } from '../lane.ts';
+import type { KeyTable } from '../key-table.ts';
+import { ok } from '../lane.ts';
 import { topLane, type Witness } from '../recording/recording.ts';
 import type { EntryPlace, Phase, Tracer } from '../tracer.ts';
 import type { ConductedLane, PendingEntry } from './pending.ts';

@@ -1,6 +1,7 @@
 import type { Origin } from '../divergence/explain.ts';
 import { conflicts, type EffectDefinition, type EffectOutcome, type Keys } from '../effect.ts';
-import { type KeyTable, Lane, LaneEntry } from '../lane.ts';
+import type { KeyTable } from '../key-table.ts';
+import { Lane, LaneEntry } from '../lane.ts';
 import { entryName, type Phase } from '../tracer.ts';
 import type { LaneTable } from './conductor.ts';
 import type { Birth, LaneStatus, Obstacle, PendingEffect, Scheduler, SchedulerView } from './scheduler.ts';
