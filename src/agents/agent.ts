@@ -26,6 +26,8 @@ export interface AgentDefinition {
   readonly inputs?: Readonly<Record<string, AgentInput>> | undefined;
   readonly model?: string | undefined;
   readonly permissions: Preset;
+  /** Whether the definition sets `permissions`, `allow` or `deny`. */
+  readonly isRestricted?: boolean | undefined;
   readonly allow: readonly string[];
   readonly deny: readonly string[];
   /** Program and first arguments. Defaults to the usual program of the kind. */

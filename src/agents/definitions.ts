@@ -128,6 +128,7 @@ function definitionOf(name: string, written: WrittenAgent): AgentDefinition {
     inputs: written.inputs && inputsOf(written.inputs),
     model: written.model,
     permissions: written.permissions ?? 'edit',
+    ...(written.permissions || written.allow || written.deny ? { isRestricted: true } : {}),
     allow: written.allow ?? [],
     deny: written.deny ?? [],
     command: written.command,

@@ -1,9 +1,8 @@
 export type { AgentDefinition, AgentDefinitions, AgentInput, AgentKind, Preset } from './agent.ts';
 export { isStartRace, permissionDenied } from './driver/failures.ts';
 export { systemPromptOf } from './driver/result.ts';
-export { builtInAgents, lazySessions } from './open-session.ts';
+export { builtInAgents, hasPermissions, lazySessions, permissionProblem } from './open-session.ts';
 export type { PermissionPolicy } from './permissions/permissions.ts';
-export { fitsPath } from './permissions/rules.ts';
 export type { Script, ScriptStep } from './scripted/script.ts';
 export { scriptedSessions } from './scripted/scripted.ts';
 export {

@@ -1,3 +1,4 @@
+import type { StepPermissions } from '../workflow/index.ts';
 import type { AgentDefinition } from './agent.ts';
 import type { Session, SessionFactory } from './session.ts';
 
@@ -5,7 +6,7 @@ import type { Session, SessionFactory } from './session.ts';
 export const lazySessions: SessionFactory = (request, host) => {
   let opened: Promise<Session> | undefined;
   const session = () => {
-    opened ??= import('./kinds.ts').then(({ openSession }) => openSession(request, host));
+    opened ??= import('./kinds.ts').then(({ openChecked }) => openChecked(request, host));
     return opened;
   };
   return {
@@ -26,6 +27,22 @@ const plain = (kind: 'claude' | 'codex'): AgentDefinition => ({
   args: [],
   env: {},
 });
+
+/** Whether the definition of an agent or of a step sets permissions. Otherwise the defaults apply. */
+export const hasPermissions = (
+  { isRestricted, permissions, allow, deny }: AgentDefinition,
+  step?: StepPermissions,
+): boolean =>
+  isRestricted === true || permissions !== 'edit' || allow.length + deny.length > 0 || step !== undefined;
+
+/** Explains why the permissions that are set for an agent cannot be enforced; `undefined` if they can. */
+export function permissionProblem(agent: AgentDefinition, step?: StepPermissions) {
+  if (agent.kind !== 'command' || !hasPermissions(agent, step)) return undefined;
+  return {
+    message: `the permissions of the agent \`${agent.name}\` cannot be enforced: Reprise cannot restrict a program of \`kind: command\``,
+    hint: 'remove the permissions, or use another kind of agent',
+  };
+}
 
 /** Agents that every project has. A project can redefine them by name. */
 export const builtInAgents: ReadonlyMap<string, AgentDefinition> = new Map([

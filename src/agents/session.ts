@@ -67,6 +67,10 @@ export interface SessionRequest {
   readonly outputSchema?: JsonObject | undefined;
   /** Absolute path of the workspace. */
   readonly cwd: string;
+  /** Commit that the workspace started from, if it is a worktree. */
+  readonly base?: string | undefined;
+  /** Whether the agent must not start the MCP servers that settings in the workspace name. */
+  readonly isStrict?: boolean | undefined;
   /** Environment variables, added to those of the host and of the agent. */
   readonly env?: Readonly<Record<string, string>> | undefined;
   readonly permissions: PermissionPolicy;

@@ -74,7 +74,8 @@ function findingOf(agent: AgentDefinition, checkup: AgentCheckup): CheckResult {
   const name = `agent ${agent.name}`;
   const kind = agent.name === agent.kind ? '' : `${agent.kind}, `;
   if (usable) {
-    const message = [version, program].filter(Boolean).join(', ');
+    const unrestricted = agent.kind === 'command' ? 'nothing restricts what it does' : undefined;
+    const message = [version, program, unrestricted].filter(Boolean).join(', ');
     return { name, level: 'ok', message: `${kind}${message || 'ready'}` };
   }
   return {

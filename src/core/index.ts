@@ -17,6 +17,7 @@ export {
   toJson,
 } from './json.ts';
 export { type DiffLine, diffLines } from './line-diff.ts';
+export { fitsPath, fitsWildcard, hooksPattern, isProtected } from './path-patterns.ts';
 export {
   type Fields,
   fields,

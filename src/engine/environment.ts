@@ -59,6 +59,8 @@ export interface WorktreeSettings {
   readonly setup: readonly string[];
   /** Patterns of ignored files to copy into a new workspace. */
   readonly include: readonly string[];
+  /** Patterns of protected files beside those that always are. `!` removes a pattern. */
+  readonly protect?: readonly string[] | undefined;
 }
 
 export interface EngineSettings {

@@ -1,6 +1,11 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import { type AgentDefinitions, builtInAgents } from '../agents/index.ts';
+import {
+  type AgentDefinition,
+  type AgentDefinitions,
+  builtInAgents,
+  permissionProblem,
+} from '../agents/index.ts';
 import { type Json, nearest } from '../core/index.ts';
 import {
   agentNames,
@@ -29,7 +34,7 @@ async function readAgents(context: ProjectContext, config: Config): Promise<Agen
 
 /**
  * Returns the agents for a workflow. If it names none, the result is empty and no file is read. Throws
- * DEFINITION_INVALID if the workflow names an unknown agent.
+ * DEFINITION_INVALID if the workflow names an unknown agent, or sets permissions that an agent cannot enforce.
  */
 export async function agentsFor(
   model: WorkflowModel,
@@ -39,9 +44,20 @@ export async function agentsFor(
   const named = agentNames(model);
   if (named.length === 0) return new Map();
   const agents = await loadAgents(context, await config());
-  const problems = named.filter(({ name }) => !agents.has(name)).map(each => missing(each, agents));
+  const problems = named.flatMap(each => {
+    const agent = agents.get(each.name);
+    return agent ? unenforceable(each, agent) : [missing(each, agents)];
+  });
   if (problems.length > 0) throw new DefinitionError(problems);
   return agents;
+}
+
+function unenforceable(
+  { step, position, permissions }: NamedAgent,
+  agent: AgentDefinition,
+): readonly Problem[] {
+  const problem = permissionProblem(agent, permissions);
+  return problem ? [{ ...problem, message: `step \`${step}\`: ${problem.message}`, position }] : [];
 }
 
 function missing({ name, step, position }: NamedAgent, agents: AgentDefinitions): Problem {

@@ -132,10 +132,13 @@ async function loadSettings(project: Project, io: CommandIo): Promise<Config> {
 }
 
 /** Returns the settings for workspaces, with an absolute folder. */
-export function worktreesOf({ root }: Project, { worktrees }: Config): Partial<WorktreeSettings> {
-  if (!worktrees) return {};
-  const { folder, ...rest } = worktrees;
-  return { ...rest, ...(folder === undefined ? {} : { folder: resolve(root, folder) }) };
+export function worktreesOf({ root }: Project, { worktrees, protect }: Config): Partial<WorktreeSettings> {
+  const { folder, ...rest } = worktrees ?? {};
+  return {
+    ...rest,
+    ...(protect ? { protect } : {}),
+    ...(folder === undefined ? {} : { folder: resolve(root, folder) }),
+  };
 }
 
 /** Returns a path relative to the current folder, for messages. */

@@ -1,5 +1,5 @@
 import { type Position, RepriseError } from '../core/index.ts';
-import type { StepModel, WorkflowModel } from './model.ts';
+import type { StepModel, StepPermissions, WorkflowModel } from './model.ts';
 
 /** One error in a definition. */
 export interface Problem {
@@ -50,6 +50,8 @@ export interface NamedAgent {
   readonly step: string;
   /** Position of the reference in its file. */
   readonly position?: Position | undefined;
+  /** Permissions that the step sets for the agent. */
+  readonly permissions?: StepPermissions | undefined;
 }
 
 /** Returns every agent that a workflow names, including judges and child workflows, in the order of the steps. */
@@ -73,7 +75,15 @@ export function agentNames(model: WorkflowModel): readonly NamedAgent[] {
 function namedBy({ body, fanOut, position }: StepModel): readonly Omit<NamedAgent, 'step'>[] {
   const judge = fanOut?.select?.judge;
   return [
-    ...(body.kind === 'agent' ? [{ name: body.agent, position: body.position ?? position }] : []),
+    ...(body.kind === 'agent'
+      ? [
+          {
+            name: body.agent,
+            position: body.position ?? position,
+            ...(body.permissions ? { permissions: body.permissions } : {}),
+          },
+        ]
+      : []),
     ...(judge ? [{ name: judge.agent, position: judge.position ?? position }] : []),
   ];
 }

@@ -223,10 +223,9 @@ describe('the protocol', () => {
       signalsOf(acpProtocol, [...opened.map(line => JSON.stringify(line)), request], {
         rule: (asked, input) => {
           expect(asked).toBe(tool);
-          const ruling = applyPolicy(requestOf({ permissions: policyOf({ allow }), cwd: '/tmp' }))(
-            asked,
-            input,
-          );
+          const ruling = applyPolicy(requestOf({ permissions: policyOf({ allow }), cwd: '/tmp' }), {
+            inheritEnv: process.env,
+          })(asked, input);
           if (ruling.kind === 'decided') wishes.push(ruling.decision);
           return ruling;
         },

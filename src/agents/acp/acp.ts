@@ -35,6 +35,7 @@ import {
   loadSession,
   openSession,
   selectMode,
+  strictArguments,
 } from './opening.ts';
 import {
   type AcpTool,
@@ -91,7 +92,7 @@ const copilotError = ({ agentName, lastChunk }: AcpState): string | undefined =>
 
 /** Launches any agent that speaks the Agent Client Protocol on its standard streams. */
 export const acpLaunch = (request: SessionRequest): Launch => ({
-  argv: [...commandOf(request.agent), ...request.agent.args],
+  argv: [...commandOf(request.agent), ...request.agent.args, ...strictArguments(request)],
   stdin: 'open',
   env: enforcingEnvironment(request),
 });

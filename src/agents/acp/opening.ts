@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import type { Json } from '../../core/index.ts';
 import { failed, protocolError } from '../driver/failures.ts';
 import { at, listAt, type RpcId, type Signal, send, textAt, verdict } from '../driver/protocol.ts';
@@ -10,9 +11,9 @@ export const call = (id: RpcId, method: string, params: Json) => send({ jsonrpc:
 
 /** Opens or resumes a session, with `session/load` for agents that can only replay the whole conversation. */
 export function openSession(request: SessionRequest, answer: Json): Signal {
-  const { cwd, resume } = request;
+  const { resume } = request;
   const can = (name: string) => at(answer, 'agentCapabilities', 'sessionCapabilities', name) !== undefined;
-  const params = { cwd, mcpServers: [] };
+  const params = sessionParameters(request);
   if (at(answer, 'protocolVersion') !== 1) {
     return verdict(
       failed(protocolError('the agent does not support version 1 of the protocol', 'update the agent')),
@@ -30,9 +31,25 @@ export function openSession(request: SessionRequest, answer: Json): Signal {
 }
 
 /** Resumes a session by replaying it. Returns `undefined` if the agent does not support that. */
-export function loadSession({ cwd, resume }: SessionRequest, answer: Json): Signal | undefined {
+export function loadSession(request: SessionRequest, answer: Json): Signal | undefined {
+  const { resume } = request;
   if (!resume || resume.fork || at(answer, 'agentCapabilities', 'loadSession') !== true) return undefined;
-  return call(ids.session, 'session/load', { sessionId: resume.sessionId, cwd, mcpServers: [] });
+  return call(ids.session, 'session/load', { sessionId: resume.sessionId, ...sessionParameters(request) });
+}
+
+/** The metadata is for claude-agent-acp. Other agents ignore it. */
+const sessionParameters = ({ cwd, isStrict }: SessionRequest) => ({
+  cwd,
+  mcpServers: [],
+  ...(isStrict ? { _meta: { claudeCode: { options: { strictMcpConfig: true } } } } : {}),
+});
+
+/** Returns arguments that make Gemini CLI and Qwen Code start no MCP server: no settings can name the allowed one. */
+export function strictArguments({ agent, isStrict }: SessionRequest): readonly string[] {
+  const isKnown = [...(agent.command ?? []), ...agent.args].some(word =>
+    /(^|\/)(gemini|qwen)([.@-]|$)/.test(word),
+  );
+  return isStrict && isKnown ? ['--allowed-mcp-server-names', `none-${randomUUID()}`] : [];
 }
 
 const cannot = (what: string): Signal =>
@@ -71,11 +88,15 @@ export function selectMode(
 }
 
 /** Settings of agents that act without asking by default. Other agents ignore them. */
-export function enforcingEnvironment({ permissions }: SessionRequest): Readonly<Record<string, string>> {
+export function enforcingEnvironment({
+  permissions,
+  isStrict,
+}: SessionRequest): Readonly<Record<string, string>> {
   const asks = permissions.preset !== 'full' || permissions.deny.length > 0;
   return {
     // A turn of claude-agent-acp ends before its background commands do.
     CLAUDE_CODE_DISABLE_BACKGROUND_TASKS: '1',
     ...(asks ? { OPENCODE_PERMISSION: '{"bash":"ask","edit":"ask","webfetch":"ask"}' } : {}),
+    ...(isStrict ? { OPENCODE_DISABLE_PROJECT_CONFIG: '1' } : {}),
   };
 }

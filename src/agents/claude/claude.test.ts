@@ -91,6 +91,8 @@ describe('the command line', () => {
   });
 
   test('never skips permissions, even for an agent with full access', () => {
+    expect(argumentsFor({}).join(' ')).not.toContain('--strict-mcp-config');
+    expect(argumentsFor({ isStrict: true })).toContain('--strict-mcp-config');
     const argv = argumentsFor({ permissions: policyOf({ preset: 'full' }) });
     expect(argv.join(' ')).not.toMatch(/skip|bypass/);
   });

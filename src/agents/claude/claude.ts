@@ -52,6 +52,7 @@ export function claudeLaunch(request: SessionRequest, folder: string): Launch {
       ...(outputSchema ? ['--json-schema', JSON.stringify(outputSchema)] : []),
       ...(maxTurns === undefined ? [] : ['--max-turns', String(maxTurns)]),
       ...budgetArguments(request),
+      ...(request.isStrict ? ['--strict-mcp-config'] : []),
       ...['--disallowedTools', ...deniedTools(request)],
       ...sessionArguments(request),
       ...agent.args,

@@ -71,7 +71,7 @@ class ProcessSession<State> implements Session {
     this.#request = request;
     this.#host = host;
     this.#progress = new HostReporter(request, host);
-    this.#protocol = adapter.protocol({ request, rule: applyPolicy(request), now: () => this.#now() });
+    this.#protocol = adapter.protocol({ request, rule: applyPolicy(request, host), now: () => this.#now() });
     this.#state = this.#protocol.open().state;
     this.#listener = new OutputListener({
       onLine: line => this.#apply(this.#protocol.take(this.#state, line)),

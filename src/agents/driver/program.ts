@@ -1,7 +1,9 @@
 import { accessSync, constants, readdirSync, realpathSync, statSync } from 'node:fs';
 import { delimiter, dirname, isAbsolute, join, resolve } from 'node:path';
-import { RepriseError } from '../../core/index.ts';
+import { isProtected, RepriseError } from '../../core/index.ts';
+import { runProgram } from '../../process/index.ts';
 import type { AgentDefinition, AgentKind } from '../agent.ts';
+import type { SessionHost, SessionRequest } from '../session.ts';
 
 const usualPrograms: Readonly<Record<AgentKind, string | undefined>> = {
   claude: 'claude',
@@ -146,4 +148,32 @@ function isExecutable(file: string): boolean {
   } catch {
     return false;
   }
+}
+
+/** Patterns of settings in the root of a workspace that can name MCP servers, for files that git does not track. */
+const settingsAtRoot = [
+  '.mcp.json',
+  '.claude',
+  '.gemini',
+  '.qwen',
+  'opencode.json',
+  'opencode.jsonc',
+  '.opencode',
+];
+
+/** Whether protected files of the workspace differ from its base commit. Unknown counts as different. */
+export async function hasOtherSettings(
+  { base, cwd, permissions }: SessionRequest,
+  { inheritEnv: env }: SessionHost,
+): Promise<boolean> {
+  if (base === undefined) return false;
+  const git = (...args: readonly string[]) =>
+    runProgram(['git', '-c', 'core.fsmonitor=false', ...args], { cwd, env });
+  const answers = await Promise.all([
+    git('diff', '--name-only', '--no-renames', '--no-ext-diff', '--no-textconv', '-z', base, '--'),
+    git('ls-files', '-z', '--others', '--', ...settingsAtRoot),
+  ]).catch(() => []);
+  if (answers.length === 0 || answers.some(({ code }) => code !== 0)) return true;
+  const files = answers.flatMap(({ stdout }) => stdout.toString().split('\0'));
+  return files.some(file => file !== '' && isProtected(file, permissions.protect));
 }

@@ -1,10 +1,13 @@
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import fc from 'fast-check';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import type { Json } from '../../core/json.ts';
 import { actionOf, parseRule } from '../../core/tools.ts';
-import { policyOf } from '../test-support.ts';
-import { decide, type PermissionPolicy } from './permissions.ts';
+import { policyOf, requestOf } from '../test-support.ts';
+import { applyPolicy, decide, type PermissionPolicy } from './permissions.ts';
 import { pathsOf } from './rules.ts';
 
 const workspace = '/home/ana/tree';
@@ -32,6 +35,24 @@ describe('a preset', () => {
     ['Glob', { pattern: '**/*.ts' }, 'allow', 'allow', 'allow'],
     ['Glob', { pattern: '/etc/**' }, 'deny', 'deny', 'allow'],
     ['Glob', { pattern: 'src/*/../../../**' }, 'deny', 'deny', 'allow'],
+    ['Glob', { pattern: '{..,x}/*' }, 'deny', 'deny', 'allow'],
+    ['Glob', { pattern: '{a,/etc/*}' }, 'deny', 'deny', 'allow'],
+    ['Glob', { pattern: '{a,{b,..}}/*' }, 'deny', 'deny', 'allow'],
+    ['Glob', { pattern: '.{.,x}/*' }, 'deny', 'deny', 'allow'],
+    ['Glob', { pattern: '{-..0}{-..0}/*' }, 'deny', 'deny', 'allow'],
+    ['Glob', { pattern: '[.][.]/*' }, 'deny', 'deny', 'allow'],
+    ['Glob', { pattern: 'src/[.a]?/*' }, 'deny', 'deny', 'allow'],
+    ['Glob', { pattern: '\\.\\./*' }, 'deny', 'deny', 'allow'],
+    ['Glob', { pattern: '@(..|x)/*' }, 'deny', 'deny', 'allow'],
+    ['Glob', { pattern: '~/*' }, 'deny', 'deny', 'allow'],
+    ['Glob', { pattern: 'src/{a,b}/**/*.{ts,tsx}' }, 'allow', 'allow', 'allow'],
+    ['Glob', { pattern: '**/[a-z]*.test.ts' }, 'allow', 'allow', 'allow'],
+    ['Glob', { pattern: '**/.*' }, 'allow', 'allow', 'allow'],
+    ['Glob', { pattern: `${workspace}/{src,test}/**` }, 'allow', 'allow', 'allow'],
+    ['Grep', { pattern: 'x', glob: '../../*' }, 'deny', 'deny', 'allow'],
+    ['Grep', { pattern: 'x', glob: '{a,/etc/*}' }, 'deny', 'deny', 'allow'],
+    ['Grep', { pattern: 'x', include: '[.][.]/*' }, 'deny', 'deny', 'allow'],
+    ['Grep', { pattern: '../[.]', glob: '*.{ts,md}' }, 'allow', 'allow', 'allow'],
     ['Grep', { pattern: 'x' }, 'allow', 'allow', 'allow'],
     ['Grep', { pattern: 'x', path: '/' }, 'deny', 'deny', 'allow'],
     ['Edit', file('src/a.ts'), 'deny', 'allow', 'allow'],
@@ -43,6 +64,9 @@ describe('a preset', () => {
     ['Write', file('vendor/x/.git/config'), 'deny', 'deny', 'allow'],
     ['Write', file('.gitignore'), 'deny', 'allow', 'allow'],
     ['Write', file('.claude/settings.json'), 'deny', 'deny', 'allow'],
+    ['Edit', file('packages/a/Reprise.yaml'), 'deny', 'deny', 'allow'],
+    ['Write', file('.mcp.json'), 'deny', 'deny', 'allow'],
+    ['Edit', { changes: [{ path: 'a' }, { path: '.github/workflows/ci.yml' }] }, 'deny', 'deny', 'allow'],
     ['NotebookEdit', { notebook_path: 'a.ipynb' }, 'deny', 'allow', 'allow'],
     ['Edit', { changes: [{ path: 'a' }, { path: '/etc/b' }] }, 'deny', 'deny', 'allow'],
     ['Bash', bash('ls'), 'deny', 'deny', 'allow'],
@@ -259,4 +283,47 @@ test('paths are read from every field in which a tool can name them', () => {
   expect(pathsOf('Grep', {})).toEqual(['.']);
   expect(pathsOf('Glob', { pattern: join('src', '**') })).toEqual(['.', 'src']);
   expect(pathsOf('Write', null)).toEqual([]);
+});
+
+describe('a protected file', () => {
+  test('is denied whatever the rules allow, and the message says how to change that', () => {
+    const allow = ['Edit', 'Edit(/reprise.yaml)', 'Write(//**)'];
+    for (const preset of ['read-only', 'edit'] as const) {
+      const decision = decideOn({ preset, allow, otherwise: 'ask' }, 'Write', file('reprise.yaml'));
+      expect(decision).toMatchObject({
+        kind: 'deny',
+        message: expect.stringContaining('protect: ["!reprise.yaml"]'),
+      });
+      expect(decision).not.toHaveProperty('lineToAdd');
+    }
+  });
+
+  test('is what the project says', () => {
+    const protect = ['Makefile', '!.vscode/**'];
+    expect(decideOn({ protect }, 'Edit', file('Makefile')).kind).toBe('deny');
+    expect(decideOn({ protect }, 'Edit', file('.vscode/settings.json')).kind).toBe('allow');
+  });
+
+  test('is never found above the workspace', () => {
+    const inside = '/repo/.reprise/workspaces/w/r/s/worker_0';
+    const request = { tool: 'Edit', input: {}, workspace: inside, resolve: (path: string) => path };
+    expect(decide(policyOf(), { ...request, paths: [`${inside}/src/a.ts`] }).kind).toBe('allow');
+  });
+
+  test('is one in the folder of git hooks, and one behind a link', () => {
+    const root = realpathSync(mkdtempSync(join(tmpdir(), 'reprise-hooks-')));
+    onTestFinished(() => rmSync(root, { recursive: true, force: true }));
+    execFileSync('git', ['init', '-q', root]);
+    execFileSync('git', ['-C', root, 'config', 'core.hooksPath', join(root, 'tools/Hooks')]);
+    mkdirSync(join(root, '.claude'));
+    symlinkSync('.claude', join(root, 'docs'));
+    const rule = applyPolicy(requestOf({ cwd: root }), { inheritEnv: process.env });
+    const kindOf = (path: string) => {
+      const ruling = rule('Write', file(path));
+      return ruling.kind === 'decided' ? ruling.decision.kind : ruling.kind;
+    };
+    expect(kindOf('tools/hooks/pre-commit')).toBe('deny');
+    expect(kindOf('docs/settings.json')).toBe('deny');
+    expect(kindOf('src/tools/hooks/pre-commit')).toBe('allow');
+  });
 });

@@ -1,10 +1,19 @@
-import { actionOf, type Json, parseRule, type ToolRule } from '../../core/index.ts';
+import { spawnSync } from 'node:child_process';
+import { basename, dirname } from 'node:path';
+import {
+  actionOf,
+  hooksPattern,
+  isProtected,
+  type Json,
+  parseRule,
+  type ToolRule,
+} from '../../core/index.ts';
 import type { Preset } from '../agent.ts';
 import { event, type Signal, textAt } from '../driver/protocol.ts';
-import type { HostAnswer, HostQuestion, SessionRequest } from '../session.ts';
+import type { HostAnswer, HostQuestion, SessionHost, SessionRequest } from '../session.ts';
 import { allowLine, denyLine } from './command-rules.ts';
 import { type EveryCommand, everyCommand } from './every-command.ts';
-import { commandOf, covers, coversTool, fitsPath, pathInside, pathsOf, realPathOf } from './rules.ts';
+import { commandOf, covers, coversTool, pathInside, pathsOf, realPathOf } from './rules.ts';
 
 /** Permissions of an agent, as plain data. */
 export interface PermissionPolicy {
@@ -15,6 +24,10 @@ export interface PermissionPolicy {
   readonly deny: readonly string[];
   /** Check commands of the step. The agent is allowed to run them too, because they run on its work anyway. */
   readonly checks?: readonly string[] | undefined;
+  /** Whether the definition of the agent or of the step sets permissions, so that they must be enforced. */
+  readonly isWritten?: boolean | undefined;
+  /** Patterns of protected files beside those that always are. `!` removes a pattern. */
+  readonly protect?: readonly string[] | undefined;
   /** Reaction to a request that no rule allows or denies. Defaults to `deny`. */
   readonly otherwise?: 'deny' | 'ask' | undefined;
 }
@@ -56,6 +69,9 @@ export function decide(policy: PermissionPolicy, request: PermissionRequest): Pe
 
 /** Returns a message if a rule denies a request, or if it cannot be told whether one does. */
 function denialByRules(policy: PermissionPolicy, request: PermissionRequest): string | undefined {
+  const kept = policy.preset === 'full' ? undefined : protectedFile(policy, request);
+  if (kept !== undefined)
+    return `${describe(request)} is denied, because ${kept} is protected: it decides which code runs later. A person can change it, or remove it from the list with \`protect: ["!${kept}"]\` in reprise.yaml.`;
   let everything: EveryCommand | undefined;
   for (const text of policy.deny) {
     const rule = parseRule(text);
@@ -71,6 +87,14 @@ function denialByRules(policy: PermissionPolicy, request: PermissionRequest): st
       return `${describe(request)} is refused, because it may run what ${denied} denies: ${denial.why}.`;
   }
   return undefined;
+}
+
+/** Returns the protected file that a request edits, relative to the workspace. */
+function protectedFile({ protect }: PermissionPolicy, request: PermissionRequest): string | undefined {
+  if (actionOf(request.tool) !== 'edit') return undefined;
+  return request.paths
+    .flatMap(path => pathInside(request.workspace, path) ?? [])
+    .find(path => isProtected(path, protect));
 }
 
 type AllowRuling =
@@ -97,9 +121,6 @@ const someRule = (texts: readonly string[], test: (rule: ToolRule) => boolean): 
     return typeof rule !== 'string' && test(rule);
   });
 
-/** Paths that control code which runs later, outside these permissions. */
-const protectedPaths = ['.git', '.claude/settings.json', '.claude/settings.local.json', '.claude/hooks'];
-
 function isAllowedByPreset(preset: Exclude<Preset, 'full'>, request: PermissionRequest): boolean {
   const inside = request.paths.flatMap(path => pathInside(request.workspace, path) ?? []);
   const isContained = request.paths.length > 0 && inside.length === request.paths.length;
@@ -109,17 +130,13 @@ function isAllowedByPreset(preset: Exclude<Preset, 'full'>, request: PermissionR
     case 'read':
       return isContained;
     case 'edit':
-      return preset === 'edit' && isContained && !inside.some(isProtected);
+      return preset === 'edit' && isContained;
     case 'execute':
     case 'fetch':
     case 'other':
       return false;
   }
 }
-
-/** Matches at any depth, because a repository can contain others. */
-const isProtected = (path: string): boolean =>
-  protectedPaths.some(pattern => fitsPath(`**/${pattern}`, path));
 
 /** Returns the complete `allow` line, including existing rules, so that it can replace the old one. */
 function lineToAdd(policy: PermissionPolicy, request: PermissionRequest): string | undefined {
@@ -192,9 +209,17 @@ export function decisionOf(
 }
 
 /** Applies the policy of a session to the tools that the agent wants to use. */
-export function applyPolicy({ permissions, cwd }: SessionRequest): (tool: string, input: Json) => Ruling {
+export function applyPolicy(
+  { permissions: given, cwd }: SessionRequest,
+  { inheritEnv }: Pick<SessionHost, 'inheritEnv'>,
+): (tool: string, input: Json) => Ruling {
   const workspace = realPathOf(cwd, '/');
+  let withHooks: PermissionPolicy | undefined;
   return (tool, input) => {
+    const isEdit = actionOf(tool) === 'edit' && given.preset !== 'full';
+    if (isEdit)
+      withHooks ??= { ...given, protect: [...hooksOf(workspace, inheritEnv), ...(given.protect ?? [])] };
+    const permissions = withHooks ?? given;
     const paths = pathsOf(tool, input).map(path => realPathOf(path, cwd));
     const request = { tool, input, paths, workspace, resolve: (path: string) => realPathOf(path, cwd) };
     const decision = decide(permissions, request);
@@ -203,4 +228,23 @@ export function applyPolicy({ permissions, cwd }: SessionRequest): (tool: string
       ? { kind: 'ask', ...(decision.lineToAdd ? { lineToAdd: decision.lineToAdd } : {}) }
       : { kind: 'decided', decision };
   };
+}
+
+/** Returns the pattern of the folder with git hooks, if the repository of the workspace sets one. */
+function hooksOf(workspace: string, env: SessionHost['inheritEnv']): readonly string[] {
+  const ask = (...args: readonly string[]): readonly string[] => {
+    const { status, stdout } = spawnSync('git', args, {
+      cwd: workspace,
+      env,
+      stdio: ['ignore', 'pipe', 'ignore'],
+      encoding: 'utf8',
+    });
+    return status === 0 ? stdout.split('\n').filter(line => line !== '') : [];
+  };
+  const [hooksPath] = ask('config', '--type=path', '--get', 'core.hooksPath');
+  if (hooksPath === undefined) return [];
+  const [top, common] = ask('rev-parse', '--path-format=absolute', '--show-toplevel', '--git-common-dir');
+  const main = common !== undefined && basename(common) === '.git' ? [dirname(common)] : [];
+  const pattern = hooksPattern(hooksPath, [...(top === undefined ? [] : [top]), ...main]);
+  return pattern === undefined ? [] : [pattern];
 }

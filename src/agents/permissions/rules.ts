@@ -1,6 +1,6 @@
 import { lstatSync, readlinkSync, realpathSync } from 'node:fs';
 import { basename, dirname, isAbsolute, join, relative, resolve } from 'node:path';
-import { actionOf, type Json, type ToolRule } from '../../core/index.ts';
+import { actionOf, fitsPath, fitsWildcard, type Json, type ToolRule } from '../../core/index.ts';
 import { listAt, textAt } from '../driver/protocol.ts';
 import type { PermissionRequest } from './permissions.ts';
 
@@ -61,52 +61,6 @@ function coversUrl(about: string, url: string): boolean {
   return domain === undefined ? fitsWildcard(about, url) : fitsWildcard(domain, host);
 }
 
-/** Whether a text matches a pattern with `*` wildcards. Takes at most time proportional to the product of both lengths. */
-function fitsWildcard(pattern: string, text: string): boolean {
-  let inPattern = 0;
-  let inText = 0;
-  let star = -1;
-  let retry = 0;
-  while (inText < text.length) {
-    if (pattern[inPattern] === '*') {
-      star = inPattern++;
-      retry = inText;
-    } else if (pattern[inPattern] === text[inText]) {
-      inPattern++;
-      inText++;
-    } else if (star >= 0) {
-      inPattern = star + 1;
-      inText = ++retry;
-    } else return false;
-  }
-  while (pattern[inPattern] === '*') inPattern++;
-  return inPattern === pattern.length;
-}
-
-/**
- * Whether a path matches a pattern as in `.gitignore`: `**` matches any number of folders, a pattern without a slash
- * matches at any depth, and a pattern that matches a folder matches its contents. Both are relative and use `/`.
- */
-export function fitsPath(pattern: string, path: string): boolean {
-  const wanted = pattern.split('/').filter(part => part !== '' && part !== '.');
-  const anywhere = !pattern.replace(/\/$/, '').includes('/');
-  return fitsParts(anywhere ? ['**', ...wanted] : wanted, path.split('/'));
-}
-
-function fitsParts(pattern: readonly string[], path: readonly string[]): boolean {
-  // `row[n]` tells whether the pattern parts so far match exactly the first n path parts.
-  let row = [true, ...path.map(() => false)];
-  for (const wanted of pattern) {
-    const before = row;
-    row = before.map((_, used) =>
-      wanted === '**'
-        ? before.slice(0, used + 1).some(Boolean)
-        : used > 0 && before[used - 1] === true && fitsWildcard(wanted, path[used - 1] ?? ''),
-    );
-  }
-  return row.some(Boolean);
-}
-
 const searchTools = new Set(['Glob', 'Grep', 'LS']);
 
 /** Returns the paths in the input of a tool, unresolved. An empty list means that the paths are unknown. */
@@ -119,19 +73,53 @@ export function pathsOf(tool: string, input: Json): readonly string[] {
   ].flatMap(item => (typeof item === 'string' ? item : (textAt(item, 'path') ?? [])));
   const found = [...named, ...listed];
   if (!searchTools.has(tool)) return found;
-  const pattern = tool === 'Glob' ? textAt(input, 'pattern') : undefined;
-  return [...(found.length > 0 ? found : ['.']), ...(pattern ? [fixedPart(pattern)] : [])];
+  const globs = [...(tool === 'Glob' ? ['pattern'] : []), 'glob', 'include'].flatMap(
+    key => textAt(input, key) ?? listAt(input, key).flatMap(item => (typeof item === 'string' ? item : [])),
+  );
+  return [...(found.length > 0 ? found : ['.']), ...globs.flatMap(searchedFolders)];
 }
 
-/** Returns the folder that contains all matches of a glob: everything before its first wildcard. */
-const fixedPart = (pattern: string): string => {
-  const parts = pattern.split('/');
-  const wild = parts.findIndex(part => /[*?[{]/.test(part));
+const mostAlternatives = 256;
+
+/** Returns folders that contain all matches of a glob. A glob that can leave the workspace gives the root. */
+function searchedFolders(glob: string): readonly string[] {
+  const alternatives = expandBraces(glob.replace(/^!/, ''));
+  return alternatives?.map(fixedPart) ?? ['/'];
+}
+
+/** Returns everything before the first wildcard of a glob, or the root if a later part can match `..`. */
+function fixedPart(glob: string): string {
+  const parts = glob.split('/');
+  if (glob.startsWith('~') || parts.some((part, at) => canBeParent(part, at === parts.length - 1)))
+    return '/';
+  const wild = parts.findIndex(part => /[*?[{(\\]/.test(part));
   const fixed = parts.slice(0, wild < 0 ? parts.length : wild).join('/');
-  // A `..` after a wildcard can still leave the folder.
-  if (parts.includes('..')) return pattern.startsWith('/') ? '/' : '..';
-  return fixed || (pattern.startsWith('/') ? '/' : '.');
-};
+  return fixed || (glob.startsWith('/') ? '/' : '.');
+}
+
+/** Whether a part of a glob can match `..`, as `[.][.]`, `.?` and `@(..)` do in a shell. */
+function canBeParent(part: string, isLast: boolean): boolean {
+  if (/[?*+@!]\(/.test(part)) return /[.[]/.test(part);
+  const plain = part.replace(/\\(.)/g, '$1').replace(/\[[^\]]*\]?/g, '.');
+  return plain === '..' || (!isLast && /^\.[.?*]+$/.test(plain));
+}
+
+/** Expands `{a,b}` in a glob. Returns `undefined` for ranges, which can contain any character, and for too many results. */
+function expandBraces(glob: string): readonly string[] | undefined {
+  let done: readonly string[] = [glob];
+  for (;;) {
+    const next: string[] = [];
+    for (const text of done) {
+      const [whole, inside = ''] = /\{([^{}]*)\}/.exec(text) ?? [];
+      if (whole === undefined) next.push(text);
+      else if (!inside.includes(',') && inside.includes('..')) return undefined;
+      else next.push(...inside.split(',').map(choice => text.replace(whole, () => choice)));
+    }
+    if (next.length > mostAlternatives) return undefined;
+    if (next.length === done.length && next.every((text, at) => text === done[at])) return next;
+    done = next;
+  }
+}
 
 export const commandOf = (input: Json): string | undefined => textAt(input, 'command');
 

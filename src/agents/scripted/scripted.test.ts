@@ -170,3 +170,32 @@ describe('cancelling', () => {
     expect(existsSync(path('late.txt'))).toBe(false);
   });
 });
+
+describe('permissions of a script', () => {
+  const denied = { kind: 'failed', error: { code: 'PERMISSION_DENIED' } };
+  const tried = async (policy: Parameters<typeof policyOf>[0], ...script: Script) =>
+    (await lab.run({ agent: agentWith(script), permissions: policyOf(policy) })).result;
+
+  test.each<[string, Script[number]]>([
+    ['write', { write: { path: 'a.txt', content: 'x' } }],
+    ['append', { append: { path: 'a.txt', content: 'x' } }],
+    ['run', { run: 'touch a.txt' }],
+  ])('are applied to %s if they are written', async (_, step) => {
+    expect(await tried({ preset: 'read-only', isWritten: true }, step)).toMatchObject(denied);
+    expect(existsSync(path('a.txt'))).toBe(false);
+    expect(await tried({ preset: 'read-only' }, step)).toMatchObject({ kind: 'ok' });
+  });
+
+  test('allow what a rule names, and deny what a rule denies', async () => {
+    const policy = { isWritten: true, allow: ['Bash(touch *)'], deny: ['Write'] };
+    expect(await tried(policy, { run: 'touch a.txt' })).toMatchObject({ kind: 'ok' });
+    expect(await tried(policy, { write: { path: 'a.txt', content: 'x' } })).toMatchObject(denied);
+  });
+
+  test('keep protected files even if none are written, except with full', async () => {
+    const step = { write: { path: 'sub/reprise.yaml', content: 'x' } };
+    expect(await tried({}, step)).toMatchObject(denied);
+    expect(await tried({}, { delete: '.mcp.json' })).toMatchObject(denied);
+    expect(await tried({ preset: 'full' }, step)).toMatchObject({ kind: 'ok' });
+  });
+});

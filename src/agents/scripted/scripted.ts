@@ -233,6 +233,23 @@ class ScriptedSession implements Session {
     }
   }
 
+  /**
+   * Applies the permissions to a step that changes the workspace, as if a real agent had asked. If none are written, only
+   * protected files are refused.
+   */
+  #denial(step: WorkspaceStep): AgentVerdict | undefined {
+    const { permissions } = this.#request;
+    const { name, input } =
+      'delete' in step ? { name: 'Edit', input: { file_path: step.delete } } : this.#workspace.describe(step);
+    if (!permissions.isWritten && (name === 'Bash' || permissions.preset === 'full')) return undefined;
+    const policy = permissions.isWritten ? permissions : { ...permissions, preset: 'edit' as const };
+    const ruling = applyPolicy({ ...this.#request, permissions: policy }, this.#host)(name, input);
+    const decision = ruling.kind === 'decided' ? ruling.decision : undefined;
+    if (decision?.kind !== 'deny') return undefined;
+    this.#progress.report({ type: 'permission', id: `ask-${++this.#tools}`, tool: name, input, decision });
+    return failed(permissionDenied({ tool: name, ...decision }));
+  }
+
   /** Performs one step. Returns `undefined` if the script continues. */
   async #performStep(step: ScriptStep): Promise<AgentVerdict | undefined> {
     if ('say' in step) {
@@ -246,7 +263,11 @@ class ScriptedSession implements Session {
       const { text = this.#said, output } = step.result;
       return { kind: 'ok', text, ...(output === undefined ? {} : { structured: output }) };
     } else if ('sleep' in step) await this.#workspace.sleep(step.sleep);
-    else await this.#use(step);
+    else {
+      const denial = this.#denial(step);
+      if (denial) return denial;
+      await this.#use(step);
+    }
     return undefined;
   }
 
@@ -269,7 +290,7 @@ class ScriptedSession implements Session {
   ): Promise<AgentVerdict | undefined> {
     const id = `ask-${++this.#tools}`;
     const asked = { type: 'permission', id, tool, input } as const;
-    const ruling = applyPolicy(this.#request)(tool, input);
+    const ruling = applyPolicy(this.#request, this.#host)(tool, input);
     let decision = ruling.kind === 'decided' ? ruling.decision : undefined;
     if (ruling.kind === 'ask') {
       this.#progress.report(asked);

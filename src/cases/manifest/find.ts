@@ -1,7 +1,6 @@
 import { type Dirent, readdirSync, statSync } from 'node:fs';
 import { basename, dirname, join, relative, resolve, sep } from 'node:path';
-import { fitsPath } from '../../agents/index.ts';
-import { nearest, RepriseError } from '../../core/index.ts';
+import { fitsPath, nearest, RepriseError } from '../../core/index.ts';
 
 /** A case file on disk that has not been read yet. */
 export interface FoundCase {

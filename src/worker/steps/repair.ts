@@ -44,14 +44,14 @@ export class LandingRepair {
 
   constructor(worker: WorkerHandle, lane: WorkLane, finished: FinishedTask) {
     const { task, args, work } = finished;
-    const { path, env, session } = work;
+    const { path, base, env, session } = work;
     this.#worker = worker;
     this.#lane = lane;
     this.#finished = finished;
     this.#agent = session?.agent ?? finished.agent;
     this.#session = lane.known.session ?? session;
     this.#conversation = new Conversation(lane, {
-      location: { folder: path, env, isReadonly: false },
+      location: { folder: path, env, isReadonly: false, workspace: { base } },
       count: new SessionCount(lane),
       agent: this.#agent,
       prompt: workPrompt({

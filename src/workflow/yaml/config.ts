@@ -63,6 +63,12 @@ function configSchema(agent: z.ZodType = anyAgent) {
         .describe('Settings for workspaces.'),
       tasks: tasksSchema.optional(),
       workers: workersSchema.optional(),
+      protect: z
+        .array(someText)
+        .optional()
+        .describe(
+          'Patterns of further protected files, which the tools of agents cannot edit. `!pattern` removes a pattern.',
+        ),
       record: z
         .boolean()
         .optional()
@@ -86,6 +92,8 @@ export interface Config {
   readonly tasks?: TaskSource;
   /** Settings of workers. Defaults to `defaultWorkerSettings`. */
   readonly workers?: WorkerSettings;
+  /** Patterns of further protected files. `!` removes a pattern. */
+  readonly protect?: readonly string[];
   /** If true, runs keep a journal. Defaults to true. */
   readonly record?: boolean;
 }
@@ -149,7 +157,8 @@ function agentComplaints(config: Json, rules: AgentRules | undefined): readonly 
 
 type WrittenConfig = z.infer<ReturnType<typeof configSchema>>;
 
-function toConfig({ runtime, agents, worktrees, tasks, workers, record }: WrittenConfig): Config {
+function toConfig(written: WrittenConfig): Config {
+  const { runtime, agents, worktrees, tasks, workers, protect, record } = written;
   const { max_concurrent_workers: maxConcurrentWorkers, budget } = runtime ?? {};
   const spending = compileSpending(budget);
   return {
@@ -160,6 +169,7 @@ function toConfig({ runtime, agents, worktrees, tasks, workers, record }: Writte
     ...(worktrees ? { worktrees: toSettings(worktrees) } : {}),
     ...(tasks ? { tasks: toTaskSource(tasks) } : {}),
     ...(workers ? { workers: toWorkerSettings(workers) } : {}),
+    ...(protect ? { protect } : {}),
     ...(record === undefined ? {} : { record }),
   };
 }

@@ -1,14 +1,16 @@
 import {
   type AgentDefinition,
   addUsage,
+  hasPermissions,
   type PermissionPolicy,
+  permissionProblem,
   type ResumeRequest,
   type Usage,
 } from '../../../agents/index.ts';
 import { type ErrorData, nearest, RepriseError } from '../../../core/index.ts';
 import type { AgentOutput, Command, StepPermissions } from '../../../workflow/index.ts';
 import { fenced } from '../commands.ts';
-import type { KnownAnswer, KnownSession, WorkLane } from '../contract.ts';
+import type { KnownAnswer, KnownSession, KnownWorkspace, WorkLane } from '../contract.ts';
 import { remainingAfter } from '../outcome.ts';
 import type { WorkLocation } from '../workspace.ts';
 import { canResume, runSession, type SessionEnd, type SessionPlan } from './session.ts';
@@ -27,12 +29,20 @@ interface PolicyOf {
  */
 export const policyOf = ({ agent, step, checks, readonly }: PolicyOf): PermissionPolicy => ({
   agent: agent.name,
+  ...(enforced(agent, step) ? { isWritten: true } : {}),
   preset: readonly ? 'read-only' : (step?.preset ?? agent.permissions),
   allow: union(agent.allow, step?.allow),
   deny: union(agent.deny, step?.deny),
   checks,
   otherwise: 'deny',
 });
+
+/** Whether permissions are written. Throws DEFINITION_INVALID if this kind of agent cannot enforce them. */
+function enforced(agent: AgentDefinition, step: StepPermissions | undefined): boolean {
+  const problem = permissionProblem(agent, step);
+  if (problem) throw new RepriseError('DEFINITION_INVALID', problem.message, problem);
+  return hasPermissions(agent, step);
+}
 
 const union = (first: readonly string[], second: readonly string[] = []): readonly string[] => [
   ...new Set([...first, ...second]),
@@ -98,7 +108,9 @@ export class SessionCount {
 type ConversationLane = Omit<WorkLane, 'workOf'>;
 
 interface ConversationOptions {
-  readonly location: Pick<WorkLocation, 'folder' | 'env'> & { readonly isReadonly: boolean };
+  readonly location: Pick<WorkLocation, 'folder' | 'env' | 'isReadonly'> & {
+    readonly workspace?: Pick<KnownWorkspace, 'base'> | undefined;
+  };
   readonly count: SessionCount;
   /** Name of the agent. */
   readonly agent: string;
@@ -134,6 +146,7 @@ export class Conversation {
     this.#plan = {
       agent,
       folder: location.folder,
+      ...(location.workspace ? { base: location.workspace.base } : {}),
       env: { ...location.env, ...options.env },
       permissions: policyOf({
         agent,

@@ -144,12 +144,13 @@ export class LiveSession {
     this.#observe = observe;
     this.#start = start;
     this.#knownId = start.request.resume?.sessionId ?? start.request.sessionId;
-    const { stateDir, openLog = openLogFile } = environment;
+    const { stateDir, openLog = openLogFile, worktrees } = environment;
+    const { protect } = worktrees;
     const { runId, unit, number, request } = start;
     const log = openLog(logFile({ stateDir, runId }, unit));
     this.#log = new SessionLog(log, () => environment.clock.endOfTurn());
     this.#session = environment.openSession(
-      { ...request, budget: start.left },
+      { ...request, permissions: { ...request.permissions, protect }, budget: start.left },
       this.#host(logFile({ stateDir, runId }, unit, `${number}.session`)),
     );
   }

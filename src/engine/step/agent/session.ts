@@ -34,6 +34,8 @@ export interface SessionPlan {
   readonly prompt: string;
   readonly outputSchema?: JsonObject | undefined;
   readonly folder: string;
+  /** Commit that the workspace started from. */
+  readonly base?: string | undefined;
   readonly env: Readonly<Record<string, string>>;
   readonly permissions: PermissionPolicy;
   readonly maxTurns?: number | undefined;
