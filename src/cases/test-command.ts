@@ -1,4 +1,5 @@
 import { RepriseError } from '../core/index.ts';
+import { removeLeftovers } from '../process/index.ts';
 import { type CommandIo, exitCodes, styleOf, writeLines } from '../project/index.ts';
 import type { TestContext } from './context.ts';
 import { findCases, type Orphan } from './manifest/find.ts';
@@ -47,6 +48,7 @@ export async function testCommand(
       hint: 'create one from a run: reprise capture <run> <name>',
     });
   }
+  removeLeftovers();
   const reporter = createTestReporter(reporterName, { write: text => io.out(text), ...styleOf(io, 'out') });
   const began = performance.now();
   reporter.onStart?.(cases.map(({ name, group, displayFile: file }) => ({ name, group, file })));

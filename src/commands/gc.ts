@@ -1,3 +1,5 @@
+import { readdirSync, rmdirSync } from 'node:fs';
+import { join } from 'node:path';
 import {
   applyGc,
   type GcAction,
@@ -8,6 +10,7 @@ import {
   type RunActivity,
 } from '../git/gc/index.ts';
 import { openRepository } from '../git/index.ts';
+import { removeLeftovers } from '../process/index.ts';
 import {
   type CommandIo,
   displayPath,
@@ -19,9 +22,12 @@ import {
   ownershipOf,
   type Project,
   type ProjectOptions,
+  readConfig,
   thisOwner,
+  worktreesOf,
   writeLines,
 } from '../project/index.ts';
+import { stagingFolder } from '../project/journal/index.ts';
 import { count, jsonText, shellWord } from '../terminal/index.ts';
 import { safeLine } from '../view/index.ts';
 
@@ -39,17 +45,62 @@ export async function gcCommand(
   const project = findProject(io, options);
   const repository = await openRepository({ cwd: project.root, inheritEnv: io.env });
   const request = { repository, owner: thisOwner(), signal: io.interrupt };
-  const plan = planGc(await gatherGcFacts(request), await runActivities(project, io));
+  const runs = await runActivities(project, io);
+  const plan = planGc(await gatherGcFacts(request), runs);
   const done = options.dryRun
     ? { removed: plan.remove.map(planned), parked: plan.park, left: plan.leave }
     : await applyGc({ ...request, plan }).then(({ left, ...rest }) => ({
         ...rest,
         left: [...plan.leave, ...left],
       }));
+  if (!options.dryRun) await removeUnused({ project, io }, runs);
   const report = { ...done, isDryRun: options.dryRun === true };
   if (options.json) writeLines(io.out, jsonText(describe(report)));
   else for (const line of linesOf(report, io)) writeLines(io.out, line);
   return exitCodes.ok;
+}
+
+/** Removes the empty folders that ended runs left, and the temporary folders of processes that have ended. */
+async function removeUnused(
+  { project, io }: { readonly project: Project; readonly io: CommandIo },
+  runs: ReadonlyMap<string, RunActivity>,
+): Promise<void> {
+  removeLeftovers(stagingFolder(project.stateDir));
+  removeLeftovers();
+  const { folder = join(project.root, '.reprise', 'workspaces') } = worktreesOf(
+    project,
+    await readConfig(project, io),
+  );
+  const workflows = foldersIn(folder).map(name => join(folder, name));
+  const places = [...workflows, join(project.stateDir, 'landing'), join(project.stateDir, 'scratch')];
+  for (const place of places) {
+    for (const run of foldersIn(place)) if (runs.get(run) === 'ended') removeEmpty(join(place, run));
+    removeIfEmpty(place);
+  }
+  removeIfEmpty(folder);
+}
+
+function removeEmpty(folder: string): void {
+  for (const name of foldersIn(folder)) removeEmpty(join(folder, name));
+  removeIfEmpty(folder);
+}
+
+function removeIfEmpty(folder: string): void {
+  try {
+    rmdirSync(folder);
+  } catch {
+    // The folder is in use, or does not exist.
+  }
+}
+
+function foldersIn(folder: string): readonly string[] {
+  try {
+    return readdirSync(folder, { withFileTypes: true })
+      .filter(entry => entry.isDirectory())
+      .map(({ name }) => name);
+  } catch {
+    return [];
+  }
 }
 
 interface GcReport extends GcDone {

@@ -30,6 +30,7 @@ export {
   name,
   names,
   number,
+  objectToPath,
   oneOf,
   type SchemaRule,
   text,

@@ -108,3 +108,15 @@ function countKeys(value: Readonly<Record<string, unknown>>): number {
 
 export const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** Returns what is wrong with the path of a file in `folder`, as a predicate; `undefined` if it is valid. */
+export function objectToPath(path: string, folder: string): string | undefined {
+  if (path.includes('\0')) return 'must not contain a NUL character';
+  if (/^(\/|~|[a-z]:)/i.test(path)) return `must be relative to ${folder}`;
+  if (path.includes('\\')) return 'must separate folders with /';
+  const parts = path.split('/');
+  if (parts.includes('..')) return `must stay inside ${folder}`;
+  if (parts.some(part => part.toLowerCase() === '.git')) return 'must not be inside .git';
+  if (parts.some(part => part === '' || part === '.')) return 'must name a file, without empty or `.` parts';
+  return undefined;
+}

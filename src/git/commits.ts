@@ -1,7 +1,6 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { rmSync } from 'node:fs';
 import { RepriseError } from '../core/index.ts';
+import { temporaryFolder } from '../process/index.ts';
 import { type Git, gitFailed } from './git.ts';
 import { quotedPath } from './names.ts';
 
@@ -290,7 +289,7 @@ async function withTemporaryCommit<T>(
   commit: CommitText,
   body: (inside: Git, id: string) => Promise<T>,
 ): Promise<T> {
-  const folder = mkdtempSync(join(tmpdir(), 'reprise-commit-'));
+  const folder = temporaryFolder('commit');
   try {
     const id = await writeCommit(git.with({ env: { GIT_OBJECT_DIRECTORY: folder } }), commit);
     return await body(git.with({ env: { GIT_ALTERNATE_OBJECT_DIRECTORIES: quotedPath(folder) } }), id);

@@ -1,14 +1,14 @@
 import { copyFileSync, statSync, utimesSync } from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { temporaryFolder } from '../process/index.ts';
 import { hasCode } from './files.ts';
 import type { Git } from './git.ts';
 
 /** Runs the body with a copy of the index, so that what it stages does not show in the worktree. */
 export async function withScratchIndex<T>(git: Git, body: (scratch: Git) => Promise<T>): Promise<T> {
   const index = await git.line(['rev-parse', '--path-format=absolute', '--git-path', 'index']);
-  const folder = await mkdtemp(join(tmpdir(), 'reprise-index-'));
+  const folder = temporaryFolder('index');
   const copy = join(folder, 'index');
   try {
     copyIndex(index, copy);

@@ -15,4 +15,5 @@ export {
   readmitIncarnation,
   thisProcess,
 } from './table.ts';
+export { removeLeftovers, temporaryFolder } from './temporary.ts';
 export { type EndedTrees, endTrees, markedWith } from './tree.ts';

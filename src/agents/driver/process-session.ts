@@ -1,8 +1,7 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { toErrorData } from '../../core/index.ts';
-import { type RunningProcess, startProcess } from '../../process/index.ts';
+import { type RunningProcess, startProcess, temporaryFolder } from '../../process/index.ts';
 import { applyPolicy } from '../permissions/permissions.ts';
 import type {
   AgentEvent,
@@ -111,7 +110,7 @@ class ProcessSession<State> implements Session {
     }
     signal?.addEventListener('abort', this.#onAbort);
     try {
-      this.#folder = await mkdtemp(join(tmpdir(), 'reprise-agent-'));
+      this.#folder = temporaryFolder('agent');
       await this.#start(this.#folder);
     } catch (error) {
       this.#settle(failed(toErrorData(error)));

@@ -1,21 +1,20 @@
 import {
+  cpSync,
   existsSync,
   mkdirSync,
-  mkdtempSync,
   readdirSync,
   renameSync,
-  rmdirSync,
   rmSync,
   statSync,
   writeFileSync,
 } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { basename, dirname, join, resolve } from 'node:path';
 import { type HistoryEvent, RepriseError } from '../../core/index.ts';
 import { secretsOf } from '../../effects/redact/index.ts';
 import { withoutThoughts } from '../../engine/recording/index.ts';
 import type { PinnedBase } from '../../engine/step/index.ts';
 import { createGit } from '../../git/index.ts';
+import { removeLeftovers, temporaryFolder } from '../../process/index.ts';
 import {
   type CommandIo,
   exitCodes,
@@ -28,7 +27,7 @@ import {
   withStoredRuns,
   writeLines,
 } from '../../project/index.ts';
-import { projectRedactor } from '../../project/journal/index.ts';
+import { projectRedactor, stagingFolder } from '../../project/journal/index.ts';
 import type { EventStore } from '../../store/index.ts';
 import { madeNow, type TestContext } from '../context.ts';
 import { type FoundCase, idOf } from '../manifest/find.ts';
@@ -48,6 +47,7 @@ import {
   joinActivities,
   joinSegments,
   type Lineage,
+  marksOfSegments,
   type RunSegment,
   refused,
   runAgain,
@@ -82,17 +82,18 @@ export async function captureCommand(
   });
   const segments = await segmentsOfRun(project.stateDir, lineage);
   const description = `Run ${run.runId} of ${run.workflow}, status ${shownStatus(run, io.now())}.`;
-  const made = mkdirSync(dirname(place.folder), { recursive: true });
-  const workplace = mkdtempSync(join(dirname(place.folder), '.capturing-'));
+  // A case appears in `cases/`, where it is committed, only after the search for secrets.
+  const staging = stagingFolder(project.stateDir);
+  removeLeftovers(staging);
+  removeLeftovers();
+  const workplace = temporaryFolder('capturing', staging);
   try {
     const folder = join(workplace, place.name);
     mkdirSync(folder);
     await captureInto(folder, { io, context, project, segments, history, description, place });
-    if (existsSync(place.folder)) rmSync(place.folder, { recursive: true });
-    renameSync(folder, place.folder);
+    moveInto(place.folder, folder);
   } finally {
     rmSync(workplace, { recursive: true, force: true });
-    if (made !== undefined) removeEmpty(dirname(place.folder), made);
   }
   const id = idOf(place);
   writeLines(
@@ -108,9 +109,16 @@ async function lineageOf(store: EventStore, runId: string): Promise<Lineage> {
   return { runId, ...(source === undefined ? {} : { forkedFrom: await lineageOf(store, source) }) };
 }
 
-/** Removes the empty folders from `folder` up to `top`. */
-function removeEmpty(folder: string, top: string): void {
-  for (let at = folder; at.startsWith(top) && readdirSync(at).length === 0; at = dirname(at)) rmdirSync(at);
+function moveInto(place: string, from: string): void {
+  mkdirSync(dirname(place), { recursive: true });
+  rmSync(place, { recursive: true, force: true });
+  try {
+    renameSync(from, place);
+  } catch (error) {
+    // The state folder is on another file system.
+    if ((error as NodeJS.ErrnoException).code !== 'EXDEV') throw error;
+    cpSync(from, place, { recursive: true });
+  }
 }
 
 export interface Capture {
@@ -127,7 +135,7 @@ export interface Capture {
 
 /** Writes the case into `folder` and replays it there. Throws CAPTURE_REFUSED, SECRET_LEAKED. */
 async function captureInto(folder: string, capture: Capture): Promise<void> {
-  const objectsDir = mkdtempSync(join(tmpdir(), 'reprise-capture-'));
+  const objectsDir = temporaryFolder('capture');
   try {
     const write = capture.segments[0]?.command === 'worker' ? writeWorkerCase : writeCase;
     await write(folder, { ...capture, objectsDir });
@@ -194,6 +202,7 @@ async function writeCase(
   const leaks = await scanForLeaks({
     folder,
     secrets: secretsOf(io.env),
+    marks: marksOfSegments(segments),
     paths: [{ name: 'repo', path: project.root }],
     objects: [objectsDir, ...(repository ? [join(repository.commonDir, 'objects')] : [])],
   });

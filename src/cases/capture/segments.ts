@@ -15,6 +15,7 @@ import {
   entriesFile,
   filesFile,
   journalFolders,
+  marksOfJournal,
   runOfJournal,
 } from '../../project/journal/index.ts';
 import { readActivities } from '../record/distil.ts';
@@ -188,3 +189,7 @@ export const refused = (message: string, hint: string, cause?: unknown): Reprise
 export const runAgain = 'run the workflow again and capture the new run';
 
 export const captureAnother = 'capture another run of a task';
+
+/** Returns the marks of the secrets that the processes of the run knew. */
+export const marksOfSegments = (segments: readonly Pick<RunSegment, 'folder'>[]) =>
+  segments.map(({ folder }) => marksOfJournal(folder)).filter(marks => marks !== undefined);

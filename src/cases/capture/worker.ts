@@ -1,14 +1,13 @@
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { HistoryEvent } from '../../core/index.ts';
 import { type EffectOutcome, fileLimits, readRecordedFile, readRecordedText } from '../../effects/index.ts';
 import { type RecordedEntry, readJournal, witnessOf } from '../../effects/recording/index.ts';
-import { secretsOf } from '../../effects/redact/index.ts';
 import { digestsOf } from '../../engine/history/index.ts';
 import { parseSessionFile, withoutThoughts } from '../../engine/recording/index.ts';
 import { createGit, type Repository } from '../../git/index.ts';
 import type { ConfirmEnd, MoveEnd } from '../../git/landing/index.ts';
+import { temporaryFolder } from '../../process/index.ts';
 import { projectRedactor } from '../../project/journal/index.ts';
 import { type Claim, isHeld } from '../../store/index.ts';
 import type { Claims } from '../../worker/index.ts';
@@ -24,7 +23,7 @@ import type { Capture } from './capture.ts';
 import { type CapturedCase, caseText } from './case-text.ts';
 import { type LandingTrace, landingTraces } from './checks.ts';
 import { type RecordedWork, reenact } from './reenact.ts';
-import { captureAnother, type RunSegment, refused } from './segments.ts';
+import { captureAnother, marksOfSegments, type RunSegment, refused } from './segments.ts';
 
 /**
  * Makes a case of one task of a worker. The journal of a worker cannot serve as the tape: it also holds other tasks and
@@ -53,7 +52,7 @@ export async function writeWorkerCase(
   const writeText = (captured: CapturedCase) =>
     writeFileSync(join(folder, `${place.name}.toml`), redactor.text(caseText(captured)));
   writeText(text);
-  const workplace = mkdtempSync(join(tmpdir(), 'reprise-again-'));
+  const workplace = temporaryFolder('again');
   try {
     const draft = join(workplace, 'draft');
     mkdirSync(draft);
@@ -105,7 +104,7 @@ interface TapingContext extends Capture {
 
 /** Runs the task again, writes the tape of the case, and returns the exit code of the worker. */
 async function tapeAgain(
-  { io, context, project, place, folder, run, packed, workplace, history }: TapingContext,
+  { context, project, place, folder, run, packed, workplace, history }: TapingContext,
   draft: RecordedWork,
 ): Promise<number> {
   const found = { ...place, folder, file: join(folder, `${place.name}.toml`) };
@@ -133,7 +132,8 @@ async function tapeAgain(
     );
     const leaks = await scanForLeaks({
       folder,
-      secrets: secretsOf(io.env),
+      secrets: again.redactor.secrets,
+      marks: marksOfSegments([run.segment]),
       paths: [{ name: 'repo', path: project.root }],
       objects: [join(stage.repo, '.git', 'objects')],
     });

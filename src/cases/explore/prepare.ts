@@ -1,22 +1,12 @@
 import { spawnSync } from 'node:child_process';
-import {
-  cpSync,
-  existsSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statfsSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs';
+import { cpSync, existsSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { lazySessions } from '../../agents/index.ts';
 import { RepriseError } from '../../core/index.ts';
 import { createConductedWorld } from '../../effects/conductor/index.ts';
 import { roundRobinScheduler } from '../../effects/schedulers/index.ts';
-import { isSameProcess, type ProcessIdentity, runShellStep, thisProcess } from '../../process/index.ts';
+import { removeLeftovers, runShellStep, temporaryFolder } from '../../process/index.ts';
 import { type Once, rememberOnce } from '../../project/index.ts';
 import type { TestContext } from '../context.ts';
 import { groupsOf } from '../manifest/fields.ts';
@@ -24,7 +14,7 @@ import type { FoundCase } from '../manifest/find.ts';
 import type { CaseManifest, CaseStep } from '../manifest/manifest.ts';
 import { advancingClock, stableIds } from '../perform/clock.ts';
 import { CasePerformance } from '../perform/perform.ts';
-import { fixedEnvironment, ownerFile, type Stage, stageOf, stagePrefix } from '../perform/stage.ts';
+import { fixedEnvironment, type Stage, stageOf } from '../perform/stage.ts';
 import { opensLanes } from '../perform/step-io.ts';
 import { type LoadedRecording, loadRecording } from '../replay/load.ts';
 import { firstMoment } from '../replay/replay.ts';
@@ -198,7 +188,6 @@ const defaultTimeoutMs = 120_000;
 
 const inMemory = '/dev/shm';
 const leastRoom = 1 << 30;
-const longestLifeMs = 24 * 60 * 60_000;
 
 /**
  * Returns the folder for repositories: a file system in memory, if there is one with enough room that allows execution.
@@ -209,7 +198,7 @@ export function quickFolder(env: TestContext['env'], memory = inMemory): string 
   try {
     const { bavail, bsize } = statfsSync(memory);
     if (bavail * bsize < leastRoom || !canRunPrograms(memory)) return tmpdir();
-    removeOrphaned(memory);
+    removeLeftovers(memory);
     return memory;
   } catch {
     return tmpdir();
@@ -217,40 +206,12 @@ export function quickFolder(env: TestContext['env'], memory = inMemory): string 
 }
 
 function canRunPrograms(folder: string): boolean {
-  const own = mkdtempSync(join(folder, stagePrefix));
+  const own = temporaryFolder('case', folder);
   try {
     const program = join(own, 'program');
     writeFileSync(program, '#!/bin/sh\n', { mode: 0o700 });
     return spawnSync(program).status === 0;
   } finally {
     rmSync(own, { recursive: true, force: true });
-  }
-}
-
-/** Removes folders of killed processes, which would occupy memory. */
-function removeOrphaned(folder: string): void {
-  for (const name of readdirSync(folder)) {
-    if (!name.startsWith(stagePrefix)) continue;
-    const path = join(folder, name);
-    try {
-      if (isOrphaned(path)) rmSync(path, { recursive: true, force: true });
-    } catch {
-      // The folder belongs to another user, or another process is removing it.
-    }
-  }
-}
-
-/** Whether the owner of a folder is dead. An owner on another machine or in a container cannot be checked: age decides. */
-function isOrphaned(stage: string): boolean {
-  const owner = ownerOf(stage);
-  if (owner?.host === thisProcess().host) return !isSameProcess(owner);
-  return Date.now() - statSync(stage).mtimeMs > longestLifeMs;
-}
-
-function ownerOf(stage: string): (ProcessIdentity & { readonly host: string }) | undefined {
-  try {
-    return JSON.parse(readFileSync(ownerFile(stage), 'utf8'));
-  } catch {
-    return undefined;
   }
 }

@@ -1,3 +1,4 @@
+import { objectToPath } from '../../core/index.ts';
 import { policyNames } from '../../effects/explore/index.ts';
 import { claimStates } from '../../store/index.ts';
 import {
@@ -7,7 +8,6 @@ import {
   duration,
   environment,
   hintForCaseWide,
-  objectToPath,
   stepName,
   textsByName,
 } from './fields.ts';

@@ -1,4 +1,4 @@
-import { parseDuration } from '../../core/index.ts';
+import { objectToPath, parseDuration } from '../../core/index.ts';
 import { compilePattern, type Pattern } from '../../workflow/index.ts';
 import type { CaseManifest, CaseStep, Texts } from './manifest.ts';
 import {
@@ -132,18 +132,6 @@ export const hintForCaseWide = (key: string): string | undefined =>
   [...caseWide, 'env', 'files', 'scripts', 'triggers', 'claims'].includes(key)
     ? `\`${key}\` applies to the whole case; move it to the top of the file, before the first [table]`
     : undefined;
-
-/** Returns what is wrong with the path of a file in `folder`, as a predicate; `undefined` if it is valid. */
-export function objectToPath(path: string, folder: string): string | undefined {
-  if (path.includes('\0')) return 'must not contain a NUL character';
-  if (/^(\/|~|[a-z]:)/i.test(path)) return `must be relative to ${folder}`;
-  if (path.includes('\\')) return 'must separate folders with /';
-  const parts = path.split('/');
-  if (parts.includes('..')) return `must stay inside ${folder}`;
-  if (parts.some(part => part.toLowerCase() === '.git')) return 'must not be inside .git';
-  if (parts.some(part => part === '' || part === '.')) return 'must name a file, without empty or `.` parts';
-  return undefined;
-}
 
 /** Reports a key that is not a valid path. */
 export function checkPathKey(path: string, site: TomlSite): void {

@@ -1,7 +1,6 @@
 import {
   existsSync,
   mkdirSync,
-  mkdtempSync,
   readdirSync,
   readFileSync,
   realpathSync,
@@ -16,7 +15,7 @@ import type { Environment } from '../../engine/index.ts';
 import { restoreBase } from '../../git/delta/index.ts';
 import { branchTip, createGit, type Git } from '../../git/index.ts';
 import { worktreeEntries } from '../../git/workspace/index.ts';
-import { type RunProgram, ShellPool, thisProcess } from '../../process/index.ts';
+import { type RunProgram, ShellPool, temporaryFolder } from '../../process/index.ts';
 import { excludeFromGit, openStore } from '../../project/index.ts';
 import { definitionFiles } from '../../project/journal/index.ts';
 import type { EventStore } from '../../store/index.ts';
@@ -118,12 +117,6 @@ interface StageOptions {
   readonly within?: string | undefined;
 }
 
-/** Prefix of the name of a stage folder. */
-export const stagePrefix = 'reprise-case-';
-
-/** Path of the file that identifies the process of a stage. After that process has ended, the stage is a leftover. */
-export const ownerFile = (stageFolder: string): string => join(stageFolder, 'owner.json');
-
 /** Creates the stage of a case in the project that it belongs to. Throws GIT_FAILED. */
 export const stageOf = (
   { folder }: { readonly folder: string },
@@ -136,14 +129,13 @@ export const stageOf = (
 /** Creates the repository that a case starts from. Throws GIT_FAILED. */
 export async function setStage(options: StageOptions): Promise<Stage> {
   const { packages, path, within = tmpdir() } = options;
-  const folder = realpathSync(mkdtempSync(join(within, stagePrefix)));
+  const folder = realpathSync(temporaryFolder('case', within));
   const starter = new ShellPool(folder);
   const remove = () => {
     starter.close();
     rmSync(folder, { recursive: true, force: true, maxRetries: 3 });
   };
   try {
-    writeFileSync(ownerFile(folder), JSON.stringify(thisProcess()));
     const repo = join(folder, 'repo');
     const home = join(folder, 'home');
     mkdirSync(repo);

@@ -1,9 +1,9 @@
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile, rm } from 'node:fs/promises';
 import { delimiter, join } from 'node:path';
 import {
   beginsAt,
   endsHere,
+  findMarked,
   formsOf,
   isSecretValue,
   mayHoldToken,
@@ -11,9 +11,11 @@ import {
   pathForms,
   placeholderName,
   type Secret,
+  type SecretMarks,
   tokenPatterns,
 } from '../../effects/redact/index.ts';
 import { createGit, type Git } from '../../git/index.ts';
+import { temporaryFolder } from '../../process/index.ts';
 
 /** A secret or a path in text. */
 interface LeakFinding {
@@ -28,6 +30,8 @@ export type Detect = (bytes: string) => readonly LeakFinding[];
 
 interface DetectorOptions {
   readonly secrets: readonly Secret[];
+  /** Marks of secrets whose values are not known. */
+  readonly marks?: readonly SecretMarks[] | undefined;
   readonly paths: readonly NamedPath[];
   /** User name, found as a whole word. */
   readonly user?: string | undefined;
@@ -36,10 +40,11 @@ interface DetectorOptions {
 type Match = Omit<LeakFinding, 'line'> & { readonly at: number };
 type LeakSearch = (text: string) => readonly Match[];
 
-export function createDetector({ secrets, paths, user }: DetectorOptions): Detect {
-  const secretSearches = [searchSecrets(secrets), searchTokens];
+export function createDetector({ secrets, marks = [], paths, user }: DetectorOptions): Detect {
+  const secretSearches = [searchSecrets(secrets), searchTokens, ...marks.map(searchMarked)];
   const searches = [...secretSearches, searchPaths(paths), searchUser(user)];
-  const knownNames = new Set([...secrets, ...tokenPatterns].map(({ name }) => placeholderName(name)));
+  const named = [...secrets, ...tokenPatterns, ...marks.flatMap(each => each.marks)];
+  const knownNames = new Set(named.map(({ name }) => placeholderName(name)));
   const containsSecret = (name: string) =>
     !knownNames.has(name) && secretSearches.some(search => search(name).length > 0);
   return bytes => {
@@ -70,6 +75,11 @@ const searchTokens: LeakSearch = text =>
       at: match.index + (match[1]?.length ?? 0),
     })),
   );
+
+const searchMarked =
+  (marks: SecretMarks): LeakSearch =>
+  text =>
+    findMarked(marks, text).map(({ name, at }) => ({ kind: 'secret', name, at }));
 
 function searchPaths(paths: readonly NamedPath[]): LeakSearch {
   const names = new Map([...pathForms(paths)].map(([form, name]) => [asBytes(form), name]));
@@ -183,7 +193,7 @@ export async function withPacks<T>(
   options: PackOptions,
   use: (opened: OpenedPacks) => Promise<T>,
 ): Promise<T> {
-  const folder = await mkdtemp(join(tmpdir(), 'reprise-scan-'));
+  const folder = temporaryFolder('scan');
   try {
     const git = createGit({ cwd: folder });
     await git.ok(['init', '--quiet', '--bare', '--template=', '.']);

@@ -3,7 +3,7 @@ import { homedir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { RepriseError } from '../../core/index.ts';
-import { createRedactor, type NamedPath, type Secret } from '../../effects/redact/index.ts';
+import { createRedactor, type NamedPath, type Secret, type SecretMarks } from '../../effects/redact/index.ts';
 import {
   createDetector,
   type Detect,
@@ -33,6 +33,8 @@ export interface LeakScanOptions {
   /** Folder of the finished recording. */
   readonly folder: string;
   readonly secrets: readonly Secret[];
+  /** Marks of the secrets that a journal knew. */
+  readonly marks?: readonly SecretMarks[] | undefined;
   /** Local paths, in addition to the home folder. */
   readonly paths?: readonly NamedPath[] | undefined;
   /** Folders of git objects that packs are based on. */
@@ -45,11 +47,11 @@ export interface LeakScanOptions {
 
 /** Searches every file of a recording, and every object in its packs. */
 export async function scanForLeaks(options: LeakScanOptions): Promise<readonly Leak[]> {
-  const { folder, secrets, objects = [] } = options;
+  const { folder, secrets, marks, objects = [] } = options;
   const machine = machineOf(options);
-  const inFiles = createDetector({ secrets, paths: machine.paths, user: machine.user });
+  const inFiles = createDetector({ secrets, marks, paths: machine.paths, user: machine.user });
   // Objects are not searched for the user name: commits name their authors, and cannot be redacted.
-  const inObjects = createDetector({ secrets, paths: machine.ownPaths });
+  const inObjects = createDetector({ secrets, marks, paths: machine.ownPaths });
   const { text: redact } = createRedactor({ paths: machine.paths, secrets });
   const leaks: Leak[] = [];
   const packs: Pack[] = [];

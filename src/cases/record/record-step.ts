@@ -1,4 +1,4 @@
-import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { lazySessions, type SessionFactory } from '../../agents/index.ts';
 import { nearest } from '../../core/index.ts';
@@ -18,7 +18,7 @@ import {
   tapeFileName,
   writeScore,
 } from '../../effects/recording/index.ts';
-import { createRedactor, type Redactor, type Secret, secretsOf } from '../../effects/redact/index.ts';
+import { createRedactor, type Redactor, secretsOf } from '../../effects/redact/index.ts';
 import { rerecordScheduler } from '../../effects/schedulers/index.ts';
 import {
   createSessionRecorder,
@@ -26,7 +26,7 @@ import {
   sessionFileName,
 } from '../../engine/recording/index.ts';
 import { openRepository, type Repository } from '../../git/index.ts';
-import { runShellStep } from '../../process/index.ts';
+import { runShellStep, temporaryFolder } from '../../process/index.ts';
 import type { Host } from '../../project/index.ts';
 import { madeNow, settled, stagePaths, type TestContext } from '../context.ts';
 import type { FoundCase } from '../manifest/find.ts';
@@ -66,8 +66,7 @@ export async function recordStep(recording: StepRecording): Promise<ReplayOutcom
   let folder: string | undefined;
   try {
     const loaded = loadRecording(found, manifest, context.cwd);
-    // The temporary folder is inside the case folder, so that leftovers of a crash are noticed.
-    folder = mkdtempSync(join(found.folder, '.recording-'));
+    folder = temporaryFolder('recording');
     stage = await stageOf(found, manifest, context);
     const journal = join(folder, 'journal');
     const played = await performOneLive(stage, { ...recording, loaded, journal });
@@ -77,7 +76,7 @@ export async function recordStep(recording: StepRecording): Promise<ReplayOutcom
     await composeRecording({ ...recording, ...played, stage, loaded, journal, target });
     const leaks = await scanForLeaks({
       folder: target,
-      secrets: played.secrets,
+      secrets: played.redactor.secrets,
       objects: [join(stage.repo, '.git', 'objects')],
     });
     if (leaks.length > 0) throw leakError(leaks);
@@ -135,7 +134,6 @@ interface LivePerformance {
   readonly failures: readonly CaseFailure[];
   readonly played: readonly PlayedStep[];
   readonly redactor: Redactor;
-  readonly secrets: readonly Secret[];
   readonly repository: Repository;
 }
 
@@ -143,11 +141,10 @@ interface LivePerformance {
 async function performOneLive(stage: Stage, options: LiveStepContext): Promise<LivePerformance> {
   const { found, manifest, step, context, loaded, journal: folder } = options;
   const env = environmentOf(context);
-  const secrets = secretsOf({ ...env, ...manifest.env });
   const ownHome = context.env['HOME'];
   const redactor = createRedactor({
     paths: [...stagePaths(stage), ...(ownHome ? [{ name: 'user', path: ownHome }] : [])],
-    secrets,
+    secrets: secretsOf({ ...env, ...manifest.env }),
   });
   const problems: string[] = [];
   const note = (message: string) => void problems.push(message);
@@ -194,7 +191,7 @@ async function performOneLive(stage: Stage, options: LiveStepContext): Promise<L
       ...problems.map((message): CaseFailure => ({ kind: 'error', message, file: found.displayFile })),
       ...(await stepFailures(played, { stage, manifest, watch: performance.watch, isReal: true })),
     ];
-    return { failures, played, redactor, secrets, repository };
+    return { failures, played, redactor, repository };
   } catch (error) {
     await world.finish().catch(() => {});
     await ports.close(step);

@@ -1,4 +1,4 @@
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { cpSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { lazySessions } from '../../agents/index.ts';
 import {
@@ -13,7 +13,7 @@ import { openJournal, readJournal } from '../../effects/recording/index.ts';
 import { createRedactor, secretsOf } from '../../effects/redact/index.ts';
 import { createSessionRecorder, SeriesNumbers, type SessionRecorder } from '../../engine/recording/index.ts';
 import { openRepository } from '../../git/index.ts';
-import { runShellStep } from '../../process/index.ts';
+import { runShellStep, temporaryFolder } from '../../process/index.ts';
 import type { Host } from '../../project/index.ts';
 import { madeNow, settled, stagePaths, type TestContext } from '../context.ts';
 import type { FoundCase } from '../manifest/find.ts';
@@ -50,8 +50,7 @@ export async function recordCase(
   replay: typeof replayCase = replayCase,
 ): Promise<ReplayOutcome> {
   let stage: Stage | undefined;
-  // The temporary folder is inside the case folder, so that leftovers of a crash are noticed.
-  const folder = mkdtempSync(join(found.folder, '.recording-'));
+  const folder = temporaryFolder('recording');
   try {
     stage = await stageOf(found, manifest, context);
     return await recordOn(stage, { found, manifest, context, folder, replay });
@@ -77,13 +76,12 @@ async function recordOn(
 ): Promise<ReplayOutcome> {
   const journalFolder = join(folder, 'journal');
   const env = environmentOf(context);
-  const secrets = secretsOf({ ...env, ...manifest.env });
   const problems: string[] = [];
   const note = (message: string) => void problems.push(message);
   const ownHome = context.env['HOME'];
   const redactor = createRedactor({
     paths: [...stagePaths(stage), ...(ownHome ? [{ name: 'user', path: ownHome }] : [])],
-    secrets,
+    secrets: secretsOf({ ...env, ...manifest.env }),
   });
   const file = join(journalFolder, 'entries.jsonl');
   const journal = openJournal({ file, redactor, header: {}, onNotice: note });
@@ -167,7 +165,7 @@ async function recordOn(
   );
   const leaks = await scanForLeaks({
     folder: target,
-    secrets,
+    secrets: redactor.secrets,
     objects: [join(stage.repo, '.git', 'objects')],
   });
   if (leaks.length > 0) throw leakError(leaks);

@@ -1,11 +1,12 @@
 import type { Session, SessionFactory } from '../../agents/index.ts';
 import { RepriseError } from '../../core/index.ts';
-import type { Redactor } from '../../effects/redact/index.ts';
+import { type Redactor, secretsOf } from '../../effects/redact/index.ts';
 import type { ShellRunner, WorkScript } from '../../engine/index.ts';
 import {
   type RecordedActivity,
   type RecordedSession,
   type RecordedShell,
+  secretsOfSession,
   sessionFileName,
   shellRole,
   type TaskUnit,
@@ -117,6 +118,7 @@ export function createVcr(options: VcrOptions): Vcr {
     const shelf = shelfOf(unit);
     const found = shelf.take(wanted) as RecordedSession | undefined;
     if (!found) return sessionThatFails(report(missing(wanted, { shelf, rerecord })));
+    redactor.learn(secretsOfSession(request));
     noteStale(found, stalenessOfSession(found, request, redactor));
     const recording = expanded(found, redactor);
     const applyDelta = () => deltas.apply(found, request.cwd);
@@ -138,6 +140,7 @@ export function createVcr(options: VcrOptions): Vcr {
     const subject = isVerification(wanted.role) ? await options.filesAt?.(folder) : undefined;
     const found = shelf.takeAbout(wanted, subject) as RecordedShell | undefined;
     if (!found) throw report(missing(wanted, { shelf, rerecord }));
+    redactor.learn(secretsOf(command.env));
     noteStale(found, stalenessOfShell(found, script, redactor));
     const applyDelta = () => deltas.apply(found, folder);
     return runRecordedShell(expanded(found, redactor), script, { applyDelta, openLog: options.openLog });

@@ -1,4 +1,4 @@
-export { type Journal, openJournal } from './journal.ts';
+export { hideIn, type Journal, openJournal } from './journal.ts';
 export { type ReadJournal, readJournal } from './journal-reader.ts';
 export {
   fitting,

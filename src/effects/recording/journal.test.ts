@@ -32,7 +32,7 @@ const open = () => {
     header: { run: 'r1', in: '/srv/ada/project' },
     onNotice: notice => notices.push(notice),
   });
-  return { journal, world: createLiveWorld({ tracer: journal.tracer }) };
+  return { journal, redactor, world: createLiveWorld({ tracer: journal.tracer }) };
 };
 
 /** A short effect that ends when the test calls `answer`. */
@@ -82,6 +82,22 @@ async function program(world: World) {
   release('b-1');
   await Promise.all(lanes);
 }
+
+it('hides a secret that becomes known later in the lines before it too', () => {
+  const { journal, redactor } = open();
+  journal.note({ said: 'hunter2hunter2' });
+  journal.flush();
+  expect(readFileSync(file, 'utf8')).toContain('hunter2hunter2');
+  redactor.learn([{ name: 'DB_PASSWORD', value: 'hunter2hunter2' }]);
+  journal.note({ said: 'again hunter2hunter2' });
+  journal.close();
+  const lines = readFileSync(file, 'utf8').trimEnd().split('\n');
+  expect(lines.slice(1)).toEqual([
+    '{"note":{"said":"<SECRET:DB_PASSWORD>"}}',
+    '{"note":{"said":"again <SECRET:DB_PASSWORD>"}}',
+  ]);
+  expect(notices).toEqual([]);
+});
 
 describe('a journal', () => {
   it('consists of a header, redacted entries and notes', async () => {

@@ -1,4 +1,4 @@
-import { closeSync, mkdirSync, openSync, writeSync } from 'node:fs';
+import { closeSync, mkdirSync, openSync, readFileSync, writeFileSync, writeSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { JsonObject } from '../../core/index.ts';
 import type { EffectOutcome } from '../effect.ts';
@@ -51,6 +51,13 @@ const mostWaiting = 1 << 16;
  */
 export const openJournal = (options: JournalOptions): Journal => new FileJournal(options);
 
+/** Redacts a file of JSON lines in place, with what the redactor knows by now. */
+export function hideIn(file: string, redactor: Pick<Redactor, 'lines'>): void {
+  const text = readFileSync(file, 'utf8');
+  const hidden = redactor.lines(text);
+  if (hidden !== text) writeFileSync(file, hidden);
+}
+
 class FileJournal implements Journal, Tracer {
   readonly tracer: Tracer = this;
   readonly #options: JournalOptions;
@@ -70,6 +77,7 @@ class FileJournal implements Journal, Tracer {
       this.#write(
         `${redactor.line(JSON.stringify({ format: journalFormat, kind: 'journal', ...header }))}\n`,
       );
+      redactor.onLearned(() => this.#hideAgain());
       // Unreferenced, because the code that ends the process closes the journal first.
       this.#timer = setInterval(() => this.#flushUnlessBusy(performance.now()), patienceMs).unref();
     });
@@ -123,6 +131,15 @@ class FileJournal implements Journal, Tracer {
   close(): void {
     this.flush();
     this.#end();
+  }
+
+  /** Hides a secret that became known only now in the lines that were written before. */
+  #hideAgain(): void {
+    if (this.#file === undefined) return;
+    this.flush();
+    const { file, redactor } = this.#options;
+    // In place, because the open descriptor appends to the same file.
+    this.#attempt(() => hideIn(file, redactor));
   }
 
   #write(text: string): void {

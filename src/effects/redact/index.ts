@@ -8,4 +8,13 @@ export {
   type Redactor,
 } from './redact.ts';
 export { mayHoldToken, tokenPatterns } from './secret-patterns.ts';
-export { formsOf, isSecretValue, type Secret, secretsOf } from './secrets.ts';
+export {
+  findMarked,
+  formsOf,
+  isSecretValue,
+  marksOf,
+  type Secret,
+  type SecretMarks,
+  secretsOf,
+  secretsOfInput,
+} from './secrets.ts';

@@ -75,6 +75,20 @@ describe('redaction of paths', () => {
   });
 });
 
+describe('a redactor that learns secrets', () => {
+  it('hides them from then on, and says so once', () => {
+    const learning = createRedactor({ paths: [], secrets: [] });
+    let calls = 0;
+    learning.onLearned(() => calls++);
+    expect(learning.text('hunter2hunter2')).toBe('hunter2hunter2');
+    const secret = { name: 'DB_PASSWORD', value: 'hunter2hunter2' };
+    learning.learn([secret, { name: 'SHORT', value: 'abc' }]);
+    learning.learn([secret]);
+    expect(learning.text('hunter2hunter2 abc')).toBe('<SECRET:DB_PASSWORD> abc');
+    expect([calls, learning.secrets]).toEqual([1, [secret]]);
+  });
+});
+
 describe('redaction of known secrets', () => {
   const basic = Buffer.from(`user:${password}`).toString('base64');
   it.each([

@@ -21,14 +21,34 @@ export interface Redactor {
   lines(jsonLines: string): string;
   /** Replaces the placeholders of paths with local paths. Secrets stay hidden. */
   expand(value: unknown): unknown;
+  /** Secrets known so far. */
+  readonly secrets: readonly Secret[];
+  /** Adds secrets that become known during a run: those in the variables of its steps and agents, and in its input. */
+  learn(secrets: readonly Secret[]): void;
+  /** Calls back after new secrets were learned. Text that was written before may contain them. */
+  onLearned(listener: () => void): void;
 }
 
 /** Upper limit for the rounds in which a replacement exposes another match; real text needs fewer. */
 const mostRounds = 8;
 
-export function createRedactor({ paths, secrets }: RedactorOptions): Redactor {
-  const replacers = [replaceSecrets(secrets), replaceTokens, replacePaths(paths)];
-  const mayHold = signDetector(signsOf({ paths, secrets }));
+export function createRedactor({ paths, secrets: given }: RedactorOptions): Redactor {
+  let secrets = [...given];
+  const known = new Set(secrets.map(({ value }) => value));
+  const listeners: (() => void)[] = [];
+  const inPaths = replacePaths(paths);
+  let replacers = [replaceSecrets(secrets), replaceTokens, inPaths];
+  let mayHold = signDetector(signsOf({ paths, secrets }));
+
+  const learn = (found: readonly Secret[]): void => {
+    const unknown = found.filter(({ value }) => isSecretValue(value) && !known.has(value));
+    if (unknown.length === 0) return;
+    for (const { value } of unknown) known.add(value);
+    secrets = [...secrets, ...unknown];
+    replacers = [replaceSecrets(secrets), replaceTokens, inPaths];
+    mayHold = signDetector(signsOf({ paths, secrets }));
+    for (const listener of listeners) listener();
+  };
 
   const text = (given: string): string => {
     if (!mayHold(given)) return given;
@@ -59,6 +79,11 @@ export function createRedactor({ paths, secrets }: RedactorOptions): Redactor {
     line,
     lines: jsonLines => (mayHold(jsonLines) ? jsonLines.split('\n').map(line).join('\n') : jsonLines),
     expand: value => mapTexts(value, expandText),
+    get secrets() {
+      return secrets;
+    },
+    learn,
+    onLearned: listener => void listeners.push(listener),
   };
 }
 

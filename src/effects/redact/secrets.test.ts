@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { createRedactor } from './redact.ts';
-import { isSecretName, secretsOf } from './secrets.ts';
+import { findMarked, isSecretName, marksOf, secretsOf, secretsOfInput } from './secrets.ts';
 
 const { text } = createRedactor({ paths: [], secrets: [] });
 /** Joins the parts of a token, so that secret scanners do not flag this file. */
@@ -124,5 +124,42 @@ describe('redaction of tokens', () => {
       const long = piece.repeat(Math.ceil(200_000 / piece.length));
       expect(text(`${long} AK${'IA'}ABCDEFGH12345678`)).toContain('<SECRET:AWS_ACCESS_KEY_ID>');
     }
+  });
+});
+
+describe('secrets in the input of a run', () => {
+  it('are found by name at any depth', () => {
+    const input = {
+      title: 'a title',
+      db: { password: 'correct-horse' },
+      list: [{ apiKey: 'battery-staple' }],
+      n: 1,
+    };
+    expect(secretsOfInput(input)).toEqual([
+      { name: 'password', value: 'correct-horse' },
+      { name: 'apiKey', value: 'battery-staple' },
+    ]);
+    expect(secretsOfInput(null)).toEqual([]);
+  });
+});
+
+describe('marks of secrets', () => {
+  const marks = marksOf([
+    { name: 'A', value: 'correct-horse' },
+    { name: 'B', value: 'gr\u00fc\u00dfe-stapel' },
+  ]);
+
+  it('do not contain the secret', () => {
+    expect(JSON.stringify(marks)).not.toContain('correct');
+  });
+
+  it('find the secret at any position, plain and encoded', () => {
+    const bytes = (given: string) => Buffer.from(given).toString('latin1');
+    const found = (given: string) => findMarked(marks, bytes(given)).map(({ name, at }) => `${name}@${at}`);
+    expect(found('correct-horse')).toEqual(['A@0']);
+    expect(found('xx correct-horse yy correct-horse')).toEqual(['A@3', 'A@20']);
+    expect(found('say gr\u00fc\u00dfe-stapel')).toEqual(['B@4']);
+    expect(found(Buffer.from('u:correct-horse').toString('base64'))).toHaveLength(1);
+    expect(found('correct-house and a long text that has nothing in it')).toEqual([]);
   });
 });

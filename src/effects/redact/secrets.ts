@@ -1,3 +1,5 @@
+import { createHash, randomBytes } from 'node:crypto';
+
 /** A value that must never be written to a file, and the name to write instead. */
 export interface Secret {
   readonly name: string;
@@ -16,6 +18,14 @@ export function secretsOf(env: SearchedEnvironment): readonly Secret[] {
   );
 }
 
+/** Returns the secrets among the fields of a run's input: like `secretsOf`, at any depth. */
+export function secretsOfInput(input: unknown): readonly Secret[] {
+  if (typeof input !== 'object' || input === null) return [];
+  return Object.entries(input).flatMap(([name, value]) =>
+    typeof value === 'string' ? secretsOf({ [name]: value }) : secretsOfInput(value),
+  );
+}
+
 const userNames = ['USER', 'LOGNAME', 'USERNAME', 'SUDO_USER'];
 
 const words =
@@ -27,7 +37,15 @@ const gluedWords = /TOKEN|SECRET|PASSWORD|PASSWD|APIKEY|CREDENTIAL/;
 const aboutASecret =
   /_(?:FILE|FILENAME|PATH|DIR|FOLDER|SOCK|SOCKET|PID|TYPE|METHOD|MODE|ENABLED|REQUIRED|TTL|TIMEOUT|EXPIRES?|EXPIRY|LENGTH|LIMIT|COUNT|BUDGET|REGION|ENDPOINT|HOST|PORT|NAMES?|ALIAS|ISSUER|USER|USERNAME|PROGRAM|ALGORITHM|ALG)$|(?:^|_)PUBLIC_|^(?:MAX|MIN|NUM)_|_TOKENS$/;
 
-const publicNames = new Set(['PWD', 'OLDPWD', 'XAUTHORITY', 'GPG_KEY', 'GIT_ASKPASS', 'SSH_ASKPASS']);
+const publicNames = new Set([
+  'REPRISE_NEXT_KEY',
+  'PWD',
+  'OLDPWD',
+  'XAUTHORITY',
+  'GPG_KEY',
+  'GIT_ASKPASS',
+  'SSH_ASKPASS',
+]);
 
 /** Whether the name suggests a secret. Case is ignored, so `npm_config__authToken` counts too. */
 export function isSecretName(name: string): boolean {
@@ -121,3 +139,72 @@ function base64Forms(text: string): readonly string[] {
     return [form, form.replaceAll('+', '-').replaceAll('/', '_')];
   });
 }
+
+/** Hash of a form of a secret. Finds the secret in text, but does not contain it. */
+export interface SecretMark {
+  readonly name: string;
+  readonly length: number;
+  /** Cheap hash, which can be computed for every position of a text. */
+  readonly sum: number;
+  readonly hash: string;
+}
+
+export interface SecretMarks {
+  readonly salt: string;
+  readonly marks: readonly SecretMark[];
+}
+
+/** Returns marks of secrets, so that another process that does not know their values can search for them. */
+export function marksOf(secrets: readonly Secret[]): SecretMarks {
+  const salt = randomBytes(16).toString('hex');
+  const marks = secrets
+    .filter(({ value }) => isSecretValue(value))
+    .flatMap(({ name, value }) => formsOf(value).map(form => ({ name, bytes: asBytes(form) })))
+    .map(({ name, bytes }) => ({ name, length: bytes.length, sum: sumOf(bytes), hash: hashOf(salt, bytes) }));
+  return { salt, marks };
+}
+
+/** Returns the positions of marked secrets in text with one character per byte. */
+export function findMarked(
+  { salt, marks }: SecretMarks,
+  text: string,
+): readonly { readonly name: string; readonly at: number }[] {
+  const found: { readonly name: string; readonly at: number }[] = [];
+  for (const [length, sums] of bySum(marks)) {
+    if (text.length < length) continue;
+    let power = 1;
+    for (let step = 1; step < length; step++) power = Math.imul(power, base);
+    let sum = sumOf(text.slice(0, length));
+    for (let at = 0; ; at++) {
+      const mark = sums.get(sum);
+      if (mark && hashOf(salt, text.slice(at, at + length)) === mark.hash)
+        found.push({ name: mark.name, at });
+      if (at + length >= text.length) break;
+      const shifted = Math.imul(sum - Math.imul(text.charCodeAt(at), power), base);
+      sum = (shifted + text.charCodeAt(at + length)) | 0;
+    }
+  }
+  return found;
+}
+
+function bySum(marks: readonly SecretMark[]): ReadonlyMap<number, ReadonlyMap<number, SecretMark>> {
+  const lengths = new Map<number, Map<number, SecretMark>>();
+  for (const mark of marks) {
+    const sums = lengths.get(mark.length) ?? new Map<number, SecretMark>();
+    lengths.set(mark.length, sums.set(mark.sum, mark));
+  }
+  return lengths;
+}
+
+const base = 0x01000193;
+
+const sumOf = (bytes: string): number => {
+  let sum = 0;
+  for (let at = 0; at < bytes.length; at++) sum = (Math.imul(sum, base) + bytes.charCodeAt(at)) | 0;
+  return sum;
+};
+
+const hashOf = (salt: string, bytes: string): string =>
+  createHash('sha256').update(salt).update(bytes, 'latin1').digest('hex');
+
+const asBytes = (text: string): string => Buffer.from(text).toString('latin1');

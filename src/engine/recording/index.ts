@@ -7,6 +7,7 @@ export {
   createSessionRecorder,
   promptOf,
   type SessionRecorder,
+  secretsOfSession,
   type TaskUnit,
 } from './recorder.ts';
 export {

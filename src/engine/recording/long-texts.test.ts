@@ -63,6 +63,9 @@ describe('long texts', () => {
   it('are reported with file and line if they are missing', () => {
     const { text, blob } = setTextsApart(session);
     expect(() => valuesOf(text)).toThrow(`s.jsonl:2 refers to blobs/${blob?.sha}, which cannot be read`);
+    expect(() => valuesOf(text.replace(blob?.sha ?? '', '../../x'), blob?.content)).toThrow(
+      's.jsonl:2 `long_texts` must be a sha256',
+    );
     expect(() => valuesOf(text, Buffer.from('no gzip'))).toThrow('incorrect header check');
     expect(() => valuesOf(text.replace('{"long":"0 ', '{"long":"7 '), blob?.content)).toThrow(
       's.jsonl:3 refers to a text that is not in the blob: 7 export',

@@ -73,7 +73,9 @@ export function putTextsBack(
 ): readonly PlacedLine[] {
   const [header, where, ...rest] = lines;
   if (!header || !where || !Object.hasOwn(where.value, blobKey)) return lines;
-  const texts = textsIn(String(where.value[blobKey]), where, readBlob);
+  const sha = String(where.value[blobKey]);
+  if (!/^[0-9a-f]{64}$/.test(sha)) throw invalid(where, `\`${blobKey}\` must be a sha256`);
+  const texts = textsIn(sha, where, readBlob);
   return [
     header,
     ...rest.map(line =>

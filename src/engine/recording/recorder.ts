@@ -11,7 +11,7 @@ import {
 } from '../../agents/index.ts';
 import { toErrorData } from '../../core/index.ts';
 import type { ChoosyTracer, EffectOutcome, Tracer } from '../../effects/index.ts';
-import type { Redactor } from '../../effects/redact/index.ts';
+import { type Redactor, secretsOf } from '../../effects/redact/index.ts';
 import { committer, type Repository } from '../../git/index.ts';
 import type { WorkFolder } from '../../git/workspace/index.ts';
 import type { ShellRunner, WorkScript } from '../environment.ts';
@@ -82,6 +82,7 @@ export function createSessionRecorder(options: SessionRecorderOptions): SessionR
   };
 
   const openSession: SessionFactory = (request, host) => {
+    redactor.learn(secretsOfSession(request));
     const { id, file, reached } = numbered(request.agent.name, unitOfHost(host));
     const record = new SessionRecord(file, { ...id, ...sessionStart(request, redactor) }, reached);
     const key = sessionKey(host);
@@ -102,6 +103,7 @@ export function createSessionRecorder(options: SessionRecorderOptions): SessionR
   };
 
   const runShell: ShellRunner = async script => {
+    redactor.learn(secretsOf(script.command.env));
     const { id, file, reached } = numbered(shellRole(script.what), script.unit);
     const record = new ShellRecord(file, { ...id, ...shellStart(script, redactor) }, reached);
     const cwd = script.command.workingDirectory ?? projectRoot;
@@ -158,6 +160,9 @@ function sessionStart(
     ...(outputSchema === undefined ? {} : { outputSchema }),
   };
 }
+
+/** Returns the secrets in the variables of the agent, the workflow and the step. */
+export const secretsOfSession = ({ agent, env }: SessionRequest) => secretsOf({ ...agent.env, ...env });
 
 /** Returns the prompt as recorded, and a hash of everything that the agent is told. */
 export function promptOf(

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { objectToPath } from '../../core/index.ts';
 import { sessionFormat } from './session-file.ts';
 
 const json = z.json();
@@ -142,14 +143,21 @@ export const headerSchema = z.discriminatedUnion('kind', [
 
 export const numberSchema = count;
 
+/** Path inside a worktree, by the rule for `[files]` of a case. */
+const path = text.superRefine((given, context) => {
+  const objection = objectToPath(given, 'the worktree');
+  if (objection)
+    context.addIssue({ code: 'custom', message: `the path ${JSON.stringify(given)} ${objection}` });
+});
+
 const oid = text.regex(/^[0-9a-f]{40,64}$/, 'must be the id of a git object');
 
 export const stateSchema = z.strictObject({
   head: z.strictObject({ commit: oid.nullable(), branch: text.nullable() }),
   tree: oid,
-  index: z.strictObject({ tree: oid, intentToAdd: z.array(text) }),
+  index: z.strictObject({ tree: oid, intentToAdd: z.array(path) }),
   stashes: z.array(z.strictObject({ commit: oid, message: text })),
-  emptyFolders: z.array(text),
+  emptyFolders: z.array(path),
   refs: z.record(text, oid.nullable()),
 });
 

@@ -256,6 +256,9 @@ describe('an invalid session file', () => {
       withLine('{"te'),
       `${lines.join('\n')}{"text":"after the end"}\n`,
       lines.join('\n').replace('"after":{', '"after":{"more":1,'),
+      lines.join('\n').replace('"after":{', '"after":{"emptyFolders":["../../out"],'),
+      lines.join('\n').replace('"after":{', '"after":{"emptyFolders":[".git/hooks"],'),
+      lines.join('\n').replace('"after":{', '"after":{"emptyFolders":["/etc/x"],'),
       '{"text":"a","thought":"b"}\n',
       '{"text":"a"}\n{"run":"rm -rf"}\n',
       '{"edit":{"path":"a"}}\n',
@@ -274,6 +277,9 @@ describe('an invalid session file', () => {
       TAPE_INVALID sessions/x.jsonl:3 is not JSON
       TAPE_INVALID sessions/x.jsonl:5 comes after the end of the session
       TAPE_INVALID sessions/x.jsonl:4 Unrecognized key: "more"
+      TAPE_INVALID sessions/x.jsonl:4 emptyFolders.0: the path "../../out" must stay inside the worktree
+      TAPE_INVALID sessions/x.jsonl:4 emptyFolders.0: the path ".git/hooks" must not be inside .git
+      TAPE_INVALID sessions/x.jsonl:4 emptyFolders.0: the path "/etc/x" must be relative to the worktree
       TAPE_INVALID sessions/x.jsonl:1 must have exactly one key
       TAPE_INVALID sessions/x.jsonl:2 runs a command, which a session written by hand cannot do
       TAPE_INVALID sessions/x.jsonl:1 an edit needs \`path\` and \`content\`, or \`path\`, \`replace\` and \`with\`

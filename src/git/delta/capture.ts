@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { type Dirent, existsSync, mkdirSync, readdirSync, rmdirSync, utimesSync } from 'node:fs';
+import { type Dirent, existsSync, lstatSync, mkdirSync, readdirSync, rmdirSync, utimesSync } from 'node:fs';
 import { join } from 'node:path';
 import { RepriseError } from '../../core/index.ts';
 import { type Git, gitFailed, lastLines } from '../git.ts';
@@ -235,8 +235,16 @@ export function setEmptyFolders(
 ): void {
   const keep = new Set(wanted);
   for (const path of current) if (!keep.has(path)) removeHollow(top, path);
-  for (const path of wanted) mkdirSync(join(top, path), { recursive: true });
+  for (const path of wanted) if (!crossesLink(top, path)) mkdirSync(join(top, path), { recursive: true });
 }
+
+/** Whether the path leads through a symbolic link, possibly out of the worktree. */
+const crossesLink = (top: string, path: string): boolean => {
+  const parts = path.split('/');
+  return parts.some((_, index) =>
+    lstatSync(join(top, ...parts.slice(0, index + 1)), { throwIfNoEntry: false })?.isSymbolicLink(),
+  );
+};
 
 function removeHollow(top: string, path: string): void {
   try {

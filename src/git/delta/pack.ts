@@ -1,7 +1,7 @@
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { RepriseError } from '../../core/index.ts';
+import { temporaryFolder } from '../../process/index.ts';
 import { readIfThere } from '../files.ts';
 import type { Git } from '../git.ts';
 import type { Repository } from '../repository.ts';
@@ -69,7 +69,7 @@ export async function packBase(request: PackBaseRequest): Promise<BasePack> {
   const { repository, commit, tips, maxBytes = defaultMaxBytes } = request;
   const git = repository.git.with({ env: { GIT_NO_REPLACE_OBJECTS: '1' } });
   const shallow = await whereToCut(git, { repository, commit, tips });
-  const folder = mkdtempSync(join(tmpdir(), 'reprise-base-'));
+  const folder = temporaryFolder('base');
   try {
     const input = [...shallow.map(id => `--shallow ${id}`), commit, ''].join('\n');
     const name = await git.line([...packArguments, join(folder, 'base')], { input });

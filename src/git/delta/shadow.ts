@@ -1,7 +1,7 @@
-import { copyFileSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { copyFileSync, existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { RepriseError } from '../../core/index.ts';
+import { temporaryFolder } from '../../process/index.ts';
 import { hasCode } from '../files.ts';
 import type { Git } from '../git.ts';
 import { printable, quotedPath, shellWord } from '../names.ts';
@@ -57,7 +57,7 @@ async function withGitFolder<T>(
   objectsDir: string | undefined,
   body: (env: FolderEnvironment) => Promise<T>,
 ): Promise<T> {
-  const dir = mkdtempSync(join(tmpdir(), 'reprise-shadow-'));
+  const dir = temporaryFolder('shadow');
   try {
     const { commonDir } = store.repository;
     mkdirSync(join(dir, 'refs'));

@@ -1,7 +1,7 @@
-import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { RepriseError } from '../../core/index.ts';
+import { temporaryFolder } from '../../process/index.ts';
 import { type CommitText, parseCommit } from '../commits.ts';
 import { type ResolutionProgress, readMark } from '../conflict/progress.ts';
 import type { Git } from '../git.ts';
@@ -147,7 +147,7 @@ export async function loadPacks(
   packs: readonly Uint8Array[],
   objects: Objects,
 ): Promise<void> {
-  const folder = mkdtempSync(join(tmpdir(), 'reprise-model-'));
+  const folder = temporaryFolder('model');
   try {
     const own = join(folder, 'objects');
     mkdirSync(own);

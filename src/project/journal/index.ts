@@ -12,8 +12,10 @@ export {
   definitionFiles,
   entriesFile,
   filesFile,
+  marksOfJournal,
   projectRedactor,
   type RunJournal,
   runOfJournal,
+  stagingFolder,
 } from './run-journal.ts';
 export type { WorkerJournals } from './worker-journals.ts';

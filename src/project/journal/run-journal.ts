@@ -1,4 +1,4 @@
-import { type Dirent, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { type Dirent, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, relative, sep } from 'node:path';
 import { toTimestamp } from '../../core/index.ts';
 import {
@@ -9,11 +9,20 @@ import {
   type TracedRequest,
   type Tracer,
 } from '../../effects/index.ts';
-import { type Journal, openJournal } from '../../effects/recording/index.ts';
-import { createRedactor, type NamedPath, type Redactor, secretsOf } from '../../effects/redact/index.ts';
+import { hideIn, type Journal, openJournal } from '../../effects/recording/index.ts';
+import {
+  createRedactor,
+  marksOf,
+  type NamedPath,
+  type Redactor,
+  type SecretMarks,
+  secretsOf,
+  secretsOfInput,
+} from '../../effects/redact/index.ts';
 import { createSessionRecorder } from '../../engine/recording/index.ts';
 import { unitOf } from '../../engine/state/index.ts';
 import type { Repository } from '../../git/index.ts';
+import { removeLeftovers } from '../../process/index.ts';
 import type { ExitCode } from '../exit-codes.ts';
 import type { CommandIo, Host } from '../host.ts';
 import { liveHost } from '../open-engine.ts';
@@ -47,6 +56,9 @@ export interface RunJournalOptions {
   readonly place?: number | undefined;
 }
 
+/** Folder in which a capture is prepared. */
+export const stagingFolder = (stateDir: string): string => join(stateDir, 'staging');
+
 export const entriesFile = (folder: string): string => join(folder, 'entries.jsonl');
 export const filesFile = (folder: string): string => join(folder, 'files.json');
 
@@ -78,6 +90,8 @@ export function openNoteTaker({
   const folder = join(journalsFolder(stateDir), name);
   try {
     removeOldJournals(stateDir);
+    removeLeftovers(stagingFolder(stateDir));
+    removeLeftovers();
     mkdirSync(folder, { recursive: true, mode: 0o700 });
   } catch (error) {
     notice(`cannot keep a journal of this run: ${error instanceof Error ? error.message : String(error)}`);
@@ -94,7 +108,18 @@ export function openNoteTaker({
     },
     onNotice: notice,
   });
+  const keepMarks = () =>
+    writeFileSync(join(folder, marksFile), JSON.stringify(marksOf(redactor.secrets)), { mode: 0o600 });
+  redactor.onLearned(() => {
+    try {
+      keepMarks();
+      for (const file of writtenIn(folder)) hideIn(file, redactor);
+    } catch {
+      // A capture searches for the secrets of its own environment too.
+    }
+  });
   const keepFiles = () => {
+    keepMarks();
     const files = definitionFiles(root, source === undefined ? [] : [source]);
     writeFileSync(filesFile(folder), JSON.stringify(redactor.json(files)), { mode: 0o600 });
   };
@@ -110,7 +135,13 @@ export function openNoteTaker({
     runShell: plain.runShell,
     onProblem: notice,
   });
-  const tracers = [journal.tracer, recorder.tracer, runNamer(folder, keepFiles), beforeCommits(journal)];
+  const tracers = [
+    inputLearner(redactor),
+    journal.tracer,
+    recorder.tracer,
+    runNamer(folder, keepFiles),
+    beforeCommits(journal),
+  ];
   return {
     folder,
     tracer: allTracers(tracers),
@@ -124,6 +155,44 @@ export function openNoteTaker({
     },
   };
 }
+
+const marksFile = 'secrets.json';
+
+/** Files of a journal besides its entries. */
+function writtenIn(folder: string): readonly string[] {
+  const sessions = join(folder, 'sessions');
+  const recorded = existsSync(sessions) ? readdirSync(sessions).map(name => join(sessions, name)) : [];
+  return [filesFile(folder), ...recorded].filter(file => existsSync(file));
+}
+
+/** Returns the marks of the secrets that the run knew. None for a journal of an older version. */
+export function marksOfJournal(folder: string): SecretMarks | undefined {
+  try {
+    return JSON.parse(readFileSync(join(folder, marksFile), 'utf8')) as SecretMarks;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Learns the secrets in the input of a run, when it starts and when it is resumed. */
+const inputLearner = (redactor: Redactor): ChoosyTracer => {
+  const learn = (events: readonly { readonly type: string; readonly data: unknown }[]) => {
+    const [started] = events;
+    if (started?.type === 'run.started')
+      redactor.learn(secretsOfInput((started.data as { readonly input: unknown }).input));
+  };
+  return {
+    of: new Set(['store.create', 'store.read']),
+    granted: ({ effect, args }) => {
+      if (effect.name === 'store.create')
+        learn((args as { readonly events: Parameters<typeof learn>[0] }).events);
+    },
+    settled: ({ effect }, _place, outcome) => {
+      if (effect.name === 'store.read' && outcome.kind === 'ok')
+        learn(outcome.value as Parameters<typeof learn>[0]);
+    },
+  };
+};
 
 /** Returns a redactor that hides secrets and the folders of the project. */
 export const projectRedactor = (project: Project, { env }: Pick<CommandIo, 'env'>): Redactor =>
