@@ -1,6 +1,7 @@
 export type { AgentDefinition, AgentDefinitions, AgentInput, AgentKind, Preset } from './agent.ts';
 export { isStartRace, permissionDenied } from './driver/failures.ts';
 export { systemPromptOf } from './driver/result.ts';
+export { judgedTurn, openingTag, promptWithoutKey, withEnding } from './next-key.ts';
 export { builtInAgents, hasPermissions, lazySessions, permissionProblem } from './open-session.ts';
 export type { PermissionPolicy } from './permissions/permissions.ts';
 export type { Script, ScriptStep } from './scripted/script.ts';

@@ -63,6 +63,8 @@ export interface SessionRequest {
   readonly prompt: string;
   /** System prompt of the step, which precedes the one of the agent. */
   readonly systemPrompt?: string | undefined;
+  /** Key in the `<next>` tags of the prompt, which the agent must repeat. */
+  readonly nextKey?: string | undefined;
   /** JSON Schema of the answer. */
   readonly outputSchema?: JsonObject | undefined;
   /** Absolute path of the workspace. */
@@ -149,7 +151,13 @@ export interface Session {
 
 export type TurnEnd =
   | { readonly kind: 'question'; readonly question: HostQuestion }
-  | { readonly kind: 'end'; readonly result: SessionResult; readonly cut?: SessionCut | undefined };
+  | {
+      readonly kind: 'end';
+      readonly result: SessionResult;
+      readonly cut?: SessionCut | undefined;
+      /** Key of a session that is not the requested one: a recorded or written session. `null` if it had none. */
+      readonly nextKey?: string | null | undefined;
+    };
 
 /** Reason why the host ended a session. A replayed session reports it again. */
 export type SessionCut = { readonly kind: 'timeout' } | { readonly kind: 'budget'; readonly message: string };

@@ -14,6 +14,8 @@ export interface Ids {
   incarnation(): string;
   /** A UUID. */
   sessionId(): string;
+  /** A short key that proves that an answer belongs to a session. */
+  nextKey(): string;
 }
 
 /** A moment as stored in the history: ISO 8601 in UTC with milliseconds. */

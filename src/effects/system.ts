@@ -39,6 +39,7 @@ export const systemIds: Ids = {
   runId: () => randomName(10),
   incarnation: () => randomName(16),
   sessionId: () => randomUUID(),
+  nextKey: () => `k${randomName(5)}`,
 };
 
 /** Calls back after all callbacks that are already due, so that their output can be written in one go. */

@@ -39,7 +39,7 @@ const examplesIn = (prompt: string) =>
 
 describe('the prompt of a working agent', () => {
   test('describes the task and how to end', () => {
-    expect(workPrompt({ task, agent: 'implement', args: {}, others })).toMatchInlineSnapshot(`
+    expect(workPrompt({ task, agent: 'implement', args: {} })).toMatchInlineSnapshot(`
       "You are the agent \`implement\`. This folder is a git worktree that no other agent uses: do the task, or your part of it, here. Do not push, merge or switch branches. Your changes are committed and landed for you.
 
       ## The task \`fix-readme\`: Fix the typo
@@ -52,9 +52,69 @@ describe('the prompt of a working agent', () => {
       \`\`\`
       \`\`\`\`
 
-      The task is defined in \`issues/fix-readme.md\`. Do not change its \`state\`: it is updated when the work lands.
+      The task is defined in \`issues/fix-readme.md\`. Do not change its \`state\`: it is updated when the work lands."
+    `);
+  });
 
-      ## How to end
+  test('contains the arguments and the last message of the previous agent', () => {
+    const text = 'I changed `README.md`.\n\n<next>\nagent: review\nnotes: See README\n</next>';
+    const from = { agent: 'implement', text };
+    expect(
+      workPrompt({
+        task: { ...task, file: undefined, body: '' },
+        agent: 'review',
+        args: { notes: 'See\nREADME' },
+        from,
+      }),
+    ).toMatchInlineSnapshot(`
+      "You are the agent \`review\`. This folder is a git worktree that no other agent uses: do the task, or your part of it, here. Do not push, merge or switch branches. Your changes are committed and landed for you.
+
+      ## The task \`fix-readme\`: Fix the typo
+
+      ## Arguments
+
+      \`notes\`:
+
+      \`\`\`
+      See
+      README
+      \`\`\`
+
+      ## Previous work
+
+      The agent \`implement\` worked on this task before you, in this folder, and ended with this message:
+
+      \`\`\`
+      I changed \`README.md\`.
+      \`\`\`"
+    `);
+    expect(
+      workPrompt({ task, agent: 'review', args: {}, from: { agent: 'x', text: '<next>review' } }),
+    ).toContain('The agent `x` worked on this task before you, in this folder.');
+  });
+
+  test('quotes only the end of a long message', () => {
+    const from = { agent: 'a', text: `${'x'.repeat(100_000)} the end` };
+    const prompt = workPrompt({ task, agent: 'b', args: {}, from });
+    expect(prompt.length).toBeLessThan(6500);
+    expect(prompt).toContain('xx the end\n');
+  });
+
+  test('says what was wrong with the last answer', () => {
+    expect(correctionPrompt('There is no agent `reviw`; did you mean `review`?')).toMatchInlineSnapshot(`
+      "Your last message was not accepted:
+
+      \`\`\`
+      There is no agent \`reviw\`; did you mean \`review\`?
+      \`\`\`
+
+      Keep the work that you have done, and answer again."
+    `);
+  });
+
+  test('ends with instructions, and not with a tag that an echo of the prompt would give', () => {
+    expect(howToEnd(others)).toMatchInlineSnapshot(`
+      "## How to end
 
       End your last message with exactly one of these. If the work is done and can land:
 
@@ -79,91 +139,12 @@ describe('the prompt of a working agent', () => {
       - \`review\`: Reviews the diff, and fixes it.
         - \`notes\`: summary of the changes
         - \`focus\` (optional): files to look at
-      - \`implement\`"
+      - \`implement\`
+
+      Write the tag exactly as shown, on its own lines at the very end of the message, outside quotes and code fences."
     `);
-  });
-
-  test('contains the arguments and the last message of the previous agent', () => {
-    const text = 'I changed `README.md`.\n\n<next>\nagent: review\nnotes: See README\n</next>';
-    const from = { agent: 'implement', text };
-    expect(
-      workPrompt({
-        task: { ...task, file: undefined, body: '' },
-        agent: 'review',
-        args: { notes: 'See\nREADME' },
-        others: new Map(),
-        from,
-      }),
-    ).toMatchInlineSnapshot(`
-      "You are the agent \`review\`. This folder is a git worktree that no other agent uses: do the task, or your part of it, here. Do not push, merge or switch branches. Your changes are committed and landed for you.
-
-      ## The task \`fix-readme\`: Fix the typo
-
-      ## Arguments
-
-      \`notes\`:
-
-      \`\`\`
-      See
-      README
-      \`\`\`
-
-      ## Previous work
-
-      The agent \`implement\` worked on this task before you, in this folder, and ended with this message:
-
-      \`\`\`
-      I changed \`README.md\`.
-      \`\`\`
-
-      ## How to end
-
-      End your last message with exactly one of these. If the work is done and can land:
-
-      <next>land</next>
-
-      If the task cannot be done:
-
-      <next>
-      give-up: the reason in one sentence
-      </next>"
-    `);
-    expect(
-      workPrompt({ task, agent: 'review', args: {}, others, from: { agent: 'x', text: '<next>review' } }),
-    ).toContain('The agent `x` worked on this task before you, in this folder.');
-  });
-
-  test('quotes only the end of a long message', () => {
-    const from = { agent: 'a', text: `${'x'.repeat(100_000)} the end` };
-    const prompt = workPrompt({ task, agent: 'b', args: {}, others, from });
-    expect(prompt.length).toBeLessThan(6500);
-    expect(prompt).toContain('xx the end\n');
-  });
-
-  test('says what was wrong with the last answer', () => {
-    expect(
-      correctionPrompt('There is no agent `reviw`; did you mean `review`?', howToEnd(new Map())),
-    ).toMatchInlineSnapshot(`
-      "Your last message was not accepted:
-
-      \`\`\`
-      There is no agent \`reviw\`; did you mean \`review\`?
-      \`\`\`
-
-      Keep the work that you have done, and answer again.
-
-      ## How to end
-
-      End your last message with exactly one of these. If the work is done and can land:
-
-      <next>land</next>
-
-      If the task cannot be done:
-
-      <next>
-      give-up: the reason in one sentence
-      </next>"
-    `);
+    for (const ending of [howToEnd(new Map()), dispatchEnd({ tasks: [], agents: others })])
+      expect(parseNext({ text: ending }).kind).toBe('problem');
   });
 
   test('contains only examples that are valid answers', () => {
@@ -193,17 +174,8 @@ test('the conflict prompt lists the files with conflicts', () => {
 
     Resolve every conflict so that the changes on \`main\` and your own changes both keep their purpose, and remove the markers. Change nothing else. Do not run \`git rebase\`, \`git merge\` or \`git commit\`: Reprise commits the result and verifies it again.
 
-    When every conflict is resolved, end with:
-
-    <next>land</next>
-
-    If you cannot resolve them, end with:
-
-    <next>
-    give-up: the reason in one sentence
-    </next>"
+    When every conflict is resolved, end with \`land\`. If you cannot resolve them, end with \`give-up\`."
   `);
-  expect(examplesIn(prompt)).toMatchObject([{ next: { kind: 'land' } }, { next: { kind: 'give-up' } }]);
 });
 
 describe('the prompt of a dispatcher', () => {
@@ -235,20 +207,7 @@ describe('the prompt of a dispatcher', () => {
       - \`review\`: Reviews the diff, and fixes it.
         - \`notes\`: summary of the changes
         - \`focus\` (optional): files to look at
-      - \`implement\`
-
-      ## How to end
-
-      End your last message with exactly one of these. To start a task, name the agent, the task, and the arguments that the agent needs:
-
-      <next>
-      agent: implement
-      task: fix-readme
-      </next>
-
-      If no task should be started now:
-
-      <next>sleep</next>"
+      - \`implement\`"
     `);
   });
 

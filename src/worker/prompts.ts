@@ -8,14 +8,12 @@ export interface WorkPromptOf {
   /** Agent that receives the prompt. */
   readonly agent: string;
   readonly args: Readonly<Record<string, string>>;
-  /** Agents that it may hand over to. */
-  readonly others: AgentCards;
   /** Agent that worked on the task before, with its last message. */
   readonly from?: { readonly agent: string; readonly text: string } | undefined;
 }
 
 /** Prompt of an agent that takes a turn at a task. */
-export function workPrompt({ task, agent, args, others, from }: WorkPromptOf): string {
+export function workPrompt({ task, agent, args, from }: WorkPromptOf): string {
   const given = Object.entries(args);
   return paragraphs(
     `You are the agent \`${agent}\`. This folder is a git worktree that no other agent uses: do the task, or your part of it, here. Do not push, merge or switch branches. Your changes are committed and landed for you.`,
@@ -26,7 +24,6 @@ export function workPrompt({ task, agent, args, others, from }: WorkPromptOf): s
     given.length === 0 ? undefined : '## Arguments',
     ...given.map(([name, value]) => `\`${name}\`:\n\n${fenced(value)}`),
     ...(from ? previousAgent(from) : []),
-    howToEnd(others, agent),
   );
 }
 
@@ -39,13 +36,13 @@ function previousAgent({ agent, text }: NonNullable<WorkPromptOf['from']>): read
   ];
 }
 
-/** Prompt that rejects an answer. `how`: the instructions on how to answer, repeated. */
-export const correctionPrompt = (problem: string, how: string): string =>
+/** Prompt that rejects an answer. */
+export const correctionPrompt = (problem: string, news?: string): string =>
   paragraphs(
     'Your last message was not accepted:',
     fenced(problem),
     'Keep the work that you have done, and answer again.',
-    how,
+    news,
   );
 
 export interface PromptedConflict {
@@ -68,10 +65,7 @@ export const conflictPrompt = ({ files, subject, onto }: ConflictPromptOf): stri
     `Your work cannot land yet: \`${onto}\` has changed, and the commit “${subject}” conflicts with it. This folder now contains \`${onto}\` with your commit applied on top. Where both changed the same lines, both versions are between \`<<<<<<<\` and \`>>>>>>>\`.`,
     `These files have conflicts:\n\n${files.map(({ path, note }) => `- \`${path}\`${note ? ` (${note})` : ''}`).join('\n')}`,
     `Resolve every conflict so that the changes on \`${onto}\` and your own changes both keep their purpose, and remove the markers. Change nothing else. Do not run \`git rebase\`, \`git merge\` or \`git commit\`: Reprise commits the result and verifies it again.`,
-    'When every conflict is resolved, end with:',
-    '<next>land</next>',
-    'If you cannot resolve them, end with:',
-    giveUp,
+    'When every conflict is resolved, end with `land`. If you cannot resolve them, end with `give-up`.',
   );
 
 export interface WorkerView {
@@ -100,7 +94,6 @@ export function dispatchPrompt({ tasks, workers, agents }: DispatchPromptOf): st
     workers.length === 0 ? 'There are no other workers.' : workers.map(describeWorker).join('\n'),
     '## Agents',
     describeAgents(agents),
-    dispatchEnd({ tasks, agents }),
   );
 }
 
@@ -108,7 +101,8 @@ export function dispatchPrompt({ tasks, workers, agents }: DispatchPromptOf): st
 export function dispatchEnd({ tasks, agents }: Pick<DispatchPromptOf, 'tasks' | 'agents'>): string {
   const [first] = tasks;
   const sleep = '<next>sleep</next>';
-  if (!first) return paragraphs('## How to end', 'No task is ready. End your last message with:', sleep);
+  if (!first)
+    return paragraphs('## How to end', 'No task is ready. End your last message with:', sleep, whereToEnd);
   const { agent, task } = first;
   return paragraphs(
     '## How to end',
@@ -116,6 +110,7 @@ export function dispatchEnd({ tasks, agents }: Pick<DispatchPromptOf, 'tasks' | 
     tagged([`agent: ${agent.name}`, `task: ${task.id}`, ...exampleArguments(agents.get(agent.name))]),
     'If no task should be started now:',
     sleep,
+    whereToEnd,
   );
 }
 
@@ -132,8 +127,13 @@ export function howToEnd(others: AgentCards, self?: string): string {
       'If another agent should continue, name it with its arguments; write multi-line text after `|`:',
     example && tagged([`agent: ${example[0]}`, ...exampleArguments(example[1])]),
     example && `You may hand over to:\n\n${describeAgents(others)}`,
+    whereToEnd,
   );
 }
+
+/** Last sentence of a prompt. It also keeps a prompt that is printed back from ending with a tag. */
+const whereToEnd =
+  'Write the tag exactly as shown, on its own lines at the very end of the message, outside quotes and code fences.';
 
 const giveUp = '<next>\ngive-up: the reason in one sentence\n</next>';
 
@@ -170,8 +170,7 @@ const describeWorker = ({ name, state, task, agent }: WorkerView): string =>
 
 const oneLine = (text: string): string => text.trim().replace(/\s+/g, ' ');
 
-const withoutTags = (text: string): string =>
-  text.replace(/<\s*next\s*>.*?(<\s*\/\s*next\s*>|$)/gis, '').trim();
+const withoutTags = (text: string): string => text.replace(/<next[^>]*>.*?(<\/next>|$)/gis, '').trim();
 
 const longestQuote = 4000;
 const longestTask = 1000;

@@ -94,9 +94,10 @@ createInterface({ input: process.stdin })
     } else if (message.type === 'user') {
       print({ type: 'system', subtype: 'init', model: 'none', cwd: process.cwd() });
       if (isResumed) {
+        const [, key] = /<next key=\\W+(\\w+)/.exec(line);
         mark(['resumed', session_id, process.cwd()]);
         writeFileSync('end.txt', 'end');
-        print({ type: 'result', subtype: 'success', is_error: false, usage: {}, total_cost_usd: 0.1, result: 'Done. <next>land</next>' });
+        print({ type: 'result', subtype: 'success', is_error: false, usage: {}, total_cost_usd: 0.1, result: 'Done.\\n<next key="' + key + '">land</next>' });
       } else {
         writeFileSync('begin.txt', 'begin');
         const child = spawn('sleep', ['1000'], { detached: true, stdio: 'ignore' });

@@ -31,6 +31,11 @@ export class TurnQueue {
   #handedOut: PendingQuestion | undefined;
   #end: TurnEnd | undefined;
   #wake = () => {};
+  readonly #ofEnd: Pick<Extract<TurnEnd, { kind: 'end' }>, 'nextKey'>;
+
+  constructor(ofEnd: Pick<Extract<TurnEnd, { kind: 'end' }>, 'nextKey'> = {}) {
+    this.#ofEnd = ofEnd;
+  }
 
   get isOver(): boolean {
     return this.#end !== undefined;
@@ -51,7 +56,7 @@ export class TurnQueue {
 
   /** Ends the session. Later calls have no effect. */
   end(result: SessionResult): void {
-    this.#end ??= { kind: 'end', result };
+    this.#end ??= { kind: 'end', result, ...this.#ofEnd };
     this.#wake();
   }
 

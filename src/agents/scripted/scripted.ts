@@ -157,7 +157,8 @@ class ScriptedSession implements Session {
   readonly #request: SessionRequest;
   readonly #host: SessionHost;
   readonly #progress: HostReporter;
-  readonly #turns = new TurnQueue();
+  // A script is written before the session has a key.
+  readonly #turns = new TurnQueue({ nextKey: null });
   readonly #abort = new AbortController();
   readonly #workspace: WorkspaceSteps;
   readonly #onAbort = () => void this.cancel();

@@ -103,8 +103,12 @@ export function countedIds(): Ids {
     runId: () => name(10),
     incarnation: () => name(16),
     sessionId: () => `00000000-0000-4000-8000-${String(count++).padStart(12, '0')}`,
+    nextKey: () => fixedKey,
   };
 }
+
+/** No test depends on the key, and every recording can have the same. */
+const fixedKey = 'k2345';
 
 /** Returns a clock that shows the last time it was set to. */
 export function advancingClock(startMs: number): VirtualClock {
@@ -136,5 +140,6 @@ export function stableIds(step: string, place = ''): Ids {
         hex.slice(20, 32),
       ].join('-');
     },
+    nextKey: () => fixedKey,
   };
 }

@@ -97,6 +97,7 @@ describe('a replayed session', () => {
     await session.cancel();
     expect(await session.next()).toEqual({
       kind: 'end',
+      nextKey: null,
       result: { kind: 'cancelled', usage: used, denials: [] },
     });
     await session.close();

@@ -128,8 +128,8 @@ export class VcrSession implements Session {
       await this.#cancelled;
       this.#emitRest();
     }
-    const { why } = recording;
-    return { kind: 'end', result: this.#result(recording), ...(why ? { cut: why } : {}) };
+    const { why, nextKey = null } = recording;
+    return { kind: 'end', result: this.#result(recording), nextKey, ...(why ? { cut: why } : {}) };
   }
 
   /** Emits all remaining events, including those after an unanswered question. */

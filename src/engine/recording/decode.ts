@@ -40,7 +40,7 @@ function decodeSession(file: string, header: Header, lines: readonly PlacedLine[
   const { rest, ...states } = takeStates(lines);
   const reader = new SessionReader();
   for (const line of rest) reader.take(line);
-  const { role, task, n, order, agent, prompt, output_schema } = header;
+  const { role, task, n, order, agent, prompt, next_key, output_schema } = header;
   return {
     kind: 'session',
     file,
@@ -54,6 +54,7 @@ function decodeSession(file: string, header: Header, lines: readonly PlacedLine[
     prompt,
     promptHash: header.prompt_hash,
     resumes: header.resume === true,
+    ...(next_key === undefined ? {} : { nextKey: next_key }),
     ...(output_schema === undefined ? {} : { outputSchema: output_schema as JsonObject }),
     lines: reader.lines,
     ...(reader.result ? { result: reader.result } : {}),

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import {
   type HostAnswer,
+  promptWithoutKey,
   type Session,
   type SessionFactory,
   type SessionHost,
@@ -150,13 +151,14 @@ function sessionStart(
   request: SessionRequest,
   redactor: Redactor,
 ): Unnumbered<Extract<RecordingStart, { kind: 'session' }>> {
-  const { agent, resume, outputSchema } = request;
+  const { agent, resume, nextKey, outputSchema } = request;
   const { name, kind, model } = agent;
   return {
     kind: 'session',
     agent: { name, kind, ...(model === undefined ? {} : { model }) },
     ...promptOf(request, redactor),
     resumes: resume !== undefined,
+    ...(nextKey === undefined ? {} : { nextKey }),
     ...(outputSchema === undefined ? {} : { outputSchema }),
   };
 }
@@ -164,12 +166,12 @@ function sessionStart(
 /** Returns the secrets in the variables of the agent, the workflow and the step. */
 export const secretsOfSession = ({ agent, env }: SessionRequest) => secretsOf({ ...agent.env, ...env });
 
-/** Returns the prompt as recorded, and a hash of everything that the agent is told. */
+/** Returns the prompt as recorded, without the key of the session, and a hash of everything that the agent is told. */
 export function promptOf(
   request: SessionRequest,
   redactor: Pick<Redactor, 'text'>,
 ): { readonly prompt: string; readonly promptHash: string } {
-  const prompt = normalisedText(request.prompt, redactor);
+  const prompt = normalisedText(promptWithoutKey(request), redactor);
   const system = systemPromptOf(request);
   const wholePrompt = system === undefined ? prompt : `${normalisedText(system, redactor)}\n\n${prompt}`;
   return { prompt, promptHash: hashOf(wholePrompt) };

@@ -128,6 +128,7 @@ export const headerSchema = z.discriminatedUnion('kind', [
     ...id,
     agent: z.strictObject({ name: text, kind: text, model: optional(text) }),
     resume: optional(z.literal(true)),
+    next_key: optional(text),
     output_schema: optional(z.record(z.string(), json)),
     prompt: text,
     prompt_hash: text,

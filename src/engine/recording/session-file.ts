@@ -47,6 +47,8 @@ export interface RecordedSession extends RecordedBase {
   readonly prompt: string;
   readonly promptHash: string;
   readonly resumes: boolean;
+  /** Key that the prompt asked for. The stored prompt does not contain it. */
+  readonly nextKey?: string | undefined;
   readonly outputSchema?: JsonObject | undefined;
   readonly lines: readonly SessionLine[];
   /** Result. For an interrupted session, what was known when it ended; absent if the process died. */
@@ -120,7 +122,10 @@ export const hashOf = (text: string): string => createHash('sha256').update(text
 
 /** The facts known when a recording starts. */
 export type RecordingStart = RecordingId & { readonly order: number } & (
-    | Pick<RecordedSession, 'kind' | 'agent' | 'prompt' | 'promptHash' | 'resumes' | 'outputSchema'>
+    | Pick<
+        RecordedSession,
+        'kind' | 'agent' | 'prompt' | 'promptHash' | 'resumes' | 'nextKey' | 'outputSchema'
+      >
     | Pick<RecordedShell, 'kind' | 'command' | 'what'>
   );
 
@@ -132,13 +137,14 @@ export function headerLine(start: RecordingStart): object {
     const { kind, command, what } = start;
     return { format: sessionFormat, kind, ...id, ...(what === undefined ? {} : { what }), command };
   }
-  const { kind, agent, prompt, promptHash, resumes, outputSchema } = start;
+  const { kind, agent, prompt, promptHash, resumes, nextKey, outputSchema } = start;
   return {
     format: sessionFormat,
     kind,
     ...id,
     agent,
     ...(resumes ? { resume: true } : {}),
+    ...(nextKey === undefined ? {} : { next_key: nextKey }),
     ...(outputSchema === undefined ? {} : { output_schema: outputSchema }),
     prompt,
     prompt_hash: promptHash,

@@ -1,6 +1,6 @@
 import type { AgentInput } from '../../agents/index.ts';
 import { isJsonObject, type Json, nearest } from '../../core/index.ts';
-import { readWords, type Words, wordsOf } from './tag-content.ts';
+import { readTag, shown, type TagContent, textsOf } from './tag-content.ts';
 
 /** Action that an agent requests at the end of its turn. */
 export type NextAction =
@@ -34,151 +34,57 @@ interface AgentReply {
   readonly structured?: Json | undefined;
 }
 
-/** Reads the next action from the structured output, or else from the last `<next>` tag of the text. Never throws. */
+/** Reads the next action from the structured output, or else from the `<next>` tag that ends the text. Never throws. */
 export function parseNext({ text, structured }: AgentReply): ParsedNext {
   const given = structuredNext(structured);
   if (given !== undefined) return interpret(given, 'The structured answer');
-  const content = lastTag(text);
-  if (content === undefined) return problem('Your last message has no `<next>` tag.');
-  if (content.trim() === '') return problem('The `<next>` tag is empty.');
-  const read = readWords(content);
-  if (read.kind === 'unreadable')
-    return problem(`The \`<next>\` tag cannot be read as YAML: ${firstLine(read.why)}.`);
-  return interpret(read.words, 'The `<next>` tag');
+  const tag = readTag(text);
+  return tag.kind === 'problem' ? tag : interpret(tag.content, 'The `<next>` tag');
 }
 
 const problem = (message: string): ParsedNext => ({ kind: 'problem', message });
-const firstLine = (text: string): string => text.trim().split('\n', 1)[0] ?? '';
 
-function structuredNext(structured: Json | undefined): Words | undefined {
+function structuredNext(structured: Json | undefined): TagContent | undefined {
   if (!isJsonObject(structured)) return undefined;
   const next = Object.hasOwn(structured, 'next') ? structured['next'] : undefined;
-  if (typeof next === 'string' || isJsonObject(next)) return wordsOf(next);
-  return Object.hasOwn(structured, 'agent') ? wordsOf(structured) : undefined;
-}
-
-/** Content of the last tag, which may be unclosed. An opening tag between backticks is only mentioned, and skipped. */
-function lastTag(text: string): string | undefined {
-  const opening = [...text.matchAll(/(?<!`)<\s*next\s*>|<\s*next\s*>(?!`)/gi)].at(-1);
-  if (!opening) return undefined;
-  const rest = text.slice(opening.index + opening[0].length);
-  return rest.split(/<\s*\/\s*next\s*(?:>|$)/i, 1)[0];
-}
-
-type WordFields = Exclude<Words, string>;
-
-function interpret(words: Words, where: string): ParsedNext {
-  if (typeof words === 'string') return interpretWord(words, where);
-  const fields = unwrapped(words);
-  if (typeof fields === 'string') return interpretWord(fields, where);
-  const [control, ...others] = controlsOf(fields);
-  if (control) {
-    if (others.every(({ kind }) => kind === control.kind)) return next(control);
-    return problem(`${where} has both \`${control.kind}\` and \`${others.at(-1)?.kind}\`.`);
-  }
-  const { agent, args } = withAgent(fields);
-  if (agent === undefined) {
-    const names = Object.keys(fields).map(name => `\`${name}\``);
-    const found = names.length === 0 ? '' : `; found ${names.join(', ')}`;
-    return problem(`${where} must name an \`agent\`, or be \`land\` or \`give-up\`${found}.`);
-  }
-  const name = typeof agent === 'string' ? bare(agent) : '';
-  if (!isName(name)) return problem(`${where} must name one agent at \`agent\`, not ${shown(agent)}.`);
-  return next(plainNext(name, args) ?? { kind: 'agent', agent: name, args });
-}
-
-const next = (wanted: NextAction): ParsedNext => ({ kind: 'next', next: wanted });
-
-function interpretWord(text: string, where: string): ParsedNext {
-  const word = bare(text);
-  const plain = plainNext(word, {});
-  if (plain) return next(plain);
-  if (isName(word)) return next({ kind: 'agent', agent: word, args: {} });
-  return problem(`${where} must contain one word or \`agent: name\`, not ${shown(text)}.`);
+  if (typeof next === 'string') return next.trim();
+  if (isJsonObject(next)) return textsOf(next);
+  return Object.hasOwn(structured, 'agent') ? textsOf(structured) : undefined;
 }
 
 const isName = (word: string): boolean => /^[\p{L}\p{N}_.-]+$/u.test(word);
 
-function shown(words: Words): string {
-  const text = (typeof words === 'string' ? words : JSON.stringify(words)).trim().replace(/\s+/g, ' ');
-  if (text === '') return 'nothing';
-  return text.length > 60 ? `\`${text.slice(0, 60)}…\`` : `\`${text}\``;
+function interpret(content: TagContent, where: string): ParsedNext {
+  const { agent, ...args } = typeof content === 'string' ? { agent: content } : content;
+  if (typeof content === 'string' || agent !== undefined) {
+    if (agent === undefined || !isName(agent))
+      return problem(
+        `${where} must name one agent, or be \`land\` or \`give-up\`, not ${shown(agent ?? '')}.`,
+      );
+    return next(reserved(agent, args['reason']) ?? { kind: 'agent', agent, args });
+  }
+  const names = Object.keys(args).map(name => `\`${name}\``);
+  if (names.length === 1 && args['give-up'] !== undefined)
+    return next({ kind: 'give-up', reason: args['give-up'] || noReason });
+  const found = names.length === 0 ? '' : `; found ${names.join(', ')}`;
+  return problem(`${where} must name an \`agent\`, or be \`land\` or \`give-up\`${found}.`);
 }
 
-/** Strips the quotes, full stops and comments that agents add to a name. */
-const bare = (text: string): string =>
-  text
-    .trim()
-    .replace(/\s+#.*$/s, '')
-    .replace(/^["'`*]+|["'`*.]+$/g, '')
-    .trim();
+const next = (wanted: NextAction): ParsedNext => ({ kind: 'next', next: wanted });
 
-const plainName = (name: string): string =>
-  name.trim().toLowerCase().replace(/[_ ]/g, '-').replace('giveup', 'give-up');
+const noReason = 'no reason was given';
 
 /** Action of a reserved word; `undefined` for any other word. */
-function plainNext(word: string, args: Readonly<Record<string, string>>): NextAction | undefined {
-  switch (plainName(word)) {
+function reserved(word: string, reason = ''): NextAction | undefined {
+  switch (word) {
     case 'land':
-    case 'done':
-      return { kind: 'land' };
     case 'sleep':
-      return { kind: 'sleep' };
+      return { kind: word };
     case 'give-up':
-      return { kind: 'give-up', reason: reasonIn(args) };
+      return { kind: word, reason: reason || noReason };
     default:
       return undefined;
   }
-}
-
-const reasonIn = (args: Readonly<Record<string, string>>): string =>
-  args['reason'] || args['why'] || Object.values(args).filter(Boolean).join('\n') || 'no reason was given';
-
-/** Actions of fields such as `land: true` and `give-up: why`, unless an agent is named. */
-function controlsOf(fields: WordFields): readonly NextAction[] {
-  if (fieldOf(fields, 'agent') !== undefined) return [];
-  return Object.entries(fields).flatMap(([name, value]) => {
-    if (typeof value !== 'string') return plainNext(name, flattened(value)) ?? [];
-    if (/^(false|no)$/i.test(value)) return [];
-    const { [name]: _, ...others } = flattened(fields);
-    const isOn = value === '' || /^(true|yes)$/i.test(value);
-    return plainNext(name, isOn ? others : { reason: value }) ?? [];
-  });
-}
-
-/** Removes a redundant `{next: ...}` around all fields. */
-function unwrapped(fields: WordFields): Words {
-  const inner = Object.keys(fields).length === 1 ? fieldOf(fields, 'next') : undefined;
-  return inner ?? fields;
-}
-
-function withAgent(fields: WordFields): {
-  readonly agent: Words | undefined;
-  readonly args: Record<string, string>;
-} {
-  const agent = fieldOf(fields, 'agent');
-  const rest = Object.fromEntries(Object.entries(fields).filter(([name]) => plainName(name) !== 'agent'));
-  if (agent !== undefined) return { agent, args: flattened(rest) };
-  // The short forms `review: { notes: ... }` and `review:`.
-  const [only, ...others] = Object.entries(fields);
-  if (!only || others.length > 0 || (typeof only[1] === 'string' && only[1] !== ''))
-    return { agent, args: {} };
-  return { agent: only[0], args: typeof only[1] === 'string' ? {} : flattened(only[1]) };
-}
-
-const fieldOf = (fields: WordFields, wanted: string): Words | undefined =>
-  Object.entries(fields).find(([name]) => plainName(name) === wanted)?.[1];
-
-const groups = new Set(['args', 'arguments', 'inputs', 'with']);
-
-/** Arguments as strings. A group such as `args:` is replaced by its members. */
-function flattened(fields: WordFields): Record<string, string> {
-  const entries = Object.entries(fields).flatMap(([name, value]): readonly (readonly [string, Words])[] =>
-    groups.has(plainName(name)) && typeof value !== 'string' ? Object.entries(value) : [[name, value]],
-  );
-  return Object.fromEntries(
-    entries.map(([name, value]) => [name, typeof value === 'string' ? value : JSON.stringify(value)]),
-  );
 }
 
 export interface NextRules {

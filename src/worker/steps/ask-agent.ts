@@ -1,3 +1,4 @@
+import type { Denial } from '../../agents/index.ts';
 import type { ErrorData } from '../../core/index.ts';
 import type { StepEnd } from '../../engine/index.ts';
 import type { AgentMessage, Conversation, SessionEnd } from '../../engine/step/agent/index.ts';
@@ -6,7 +7,13 @@ import { checkNext, type NextAction, type NextRules, parseNext } from '../handof
 import { correctionPrompt } from '../prompts.ts';
 
 export type AgentAnswer =
-  | { readonly kind: 'next'; readonly next: NextAction; readonly text: string }
+  | {
+      readonly kind: 'next';
+      readonly next: NextAction;
+      readonly text: string;
+      /** Actions that its sessions were denied. */
+      readonly denials: readonly Denial[];
+    }
   /** The agent gave no valid answer, so the step ends. */
   | { readonly kind: 'ended'; readonly end: StepEnd };
 
@@ -14,27 +21,27 @@ export interface AgentQuestion {
   readonly first: AgentMessage;
   /** Number of times that the agent may correct an invalid answer. */
   readonly corrections: number;
-  /** Instructions on how to answer, repeated with each correction. */
-  readonly how: string;
   readonly rules: NextRules;
 }
 
 /** Talks to an agent until it ends with a valid `<next>` instruction or has used up its corrections. */
 export async function askUntilValid(
   conversation: Conversation,
-  { first, corrections, how, rules }: AgentQuestion,
+  { first, corrections, rules }: AgentQuestion,
 ): Promise<AgentAnswer> {
   let message = first;
+  const denials: Denial[] = [];
   for (let left = corrections - (first.earlier ?? 0); ; left--) {
     const end = await conversation.send(message);
+    denials.push(...end.denials);
     if (end.kind === 'paused') return { kind: 'ended', end: end.end };
     if (end.kind === 'failed') return { kind: 'ended', end: failedWith(end.error) };
     const parsed = parseNext(toAnswer(end));
     const problem = parsed.kind === 'problem' ? parsed.message : checkNext(parsed.next, rules);
     if (parsed.kind === 'next' && problem === undefined)
-      return { kind: 'next', next: parsed.next, text: end.text };
+      return { kind: 'next', next: parsed.next, text: end.text, denials };
     if (left <= 0) return { kind: 'ended', end: failedWith(noTransition(problem ?? '', corrections)) };
-    message = conversation.after(end, correctionPrompt(problem ?? '', how));
+    message = conversation.after(end, correctionPrompt(problem ?? ''));
   }
 }
 

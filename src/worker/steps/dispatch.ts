@@ -143,12 +143,12 @@ async function ask(
       count,
       agent: dispatcher,
       prompt: dispatchPrompt({ tasks, workers, agents: cards }),
+      ending: dispatchEnd({ tasks, agents: cards }),
     },
   );
   const answer = await askUntilValid(conversation, {
     first: conversation.first(),
     corrections: worker.rules.corrections,
-    how: dispatchEnd({ tasks, agents: cards }),
     rules: { agents: cards, role: 'dispatch', tasks: tasks.map(({ task }) => task.id) },
   });
   if (answer.kind === 'ended') return { end: answer.end, summary: '' };

@@ -58,8 +58,8 @@ export class LandingRepair {
         task,
         args,
         agent: this.#agent,
-        others: colleaguesOf(lane.effects.agents, this.#agent),
       }),
+      ending: howToEnd(colleaguesOf(lane.effects.agents, this.#agent), this.#agent),
       env: { REPRISE_TASK: task.id },
     });
   }
@@ -119,7 +119,7 @@ export class LandingRepair {
             break;
           case 'unsolved':
             if (left-- <= 0) return await this.#stop(resolution, { kind: 'not-repaired', why: taken.why });
-            message = this.#again(`${correctionPrompt(taken.why, this.#conflictMessage(resolution))}`);
+            message = this.#again(correctionPrompt(taken.why, this.#conflictMessage(resolution)));
         }
       }
     } catch (thrown) {
@@ -156,7 +156,6 @@ export class LandingRepair {
     return askUntilValid(this.#conversation, {
       first,
       corrections: this.#worker.rules.corrections,
-      how: howToEnd(colleaguesOf(agents, this.#agent)),
       rules: { agents: takersOf(agents), role: 'worker' },
     });
   }

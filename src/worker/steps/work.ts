@@ -1,3 +1,4 @@
+import { type Denial, permissionDenied } from '../../agents/index.ts';
 import type { ErrorData } from '../../core/index.ts';
 import { Conversation, SessionCount } from '../../engine/step/agent/index.ts';
 import {
@@ -30,6 +31,7 @@ export const workStep =
     const { transitions } = lane.known;
     const own = { ...lane, unit: { ...lane.unit, task: task.id } };
     const count = new SessionCount(lane);
+    const denials: Denial[] = [];
     let turn: TaskTurn | undefined = turnAfter(transitions, { agent, args });
     for (let turns = transitions.length; turn; turns++) {
       if (turns >= worker.rules.maxAgents) return failed(tooMany(worker.rules.maxAgents));
@@ -38,10 +40,13 @@ export const workStep =
       const answer = await takeTurn(worker, own, conversation);
       if (answer.kind === 'ended') return { end: answer.end, summary: '' };
       const { next, text } = answer;
+      denials.push(...answer.denials);
       await lane.record({ type: 'transition.taken', data: transitionOf(turn.agent, next) });
       if (next.kind === 'give-up') return failed(givenUp(turn.agent, next.reason));
       turn = next.kind === 'agent' ? { ...next, from: { agent: turn.agent, text } } : undefined;
     }
+    const denial = denials.findLast(each => each.lineToAdd !== undefined) ?? denials.at(-1);
+    if (denial && (await isUnchanged(lane, location))) return failed(permissionDenied(denial, nothingDone));
     if (task.file !== undefined)
       await worker.effects.markTask({ folder: location.folder, file: task.file, state: 'done' });
     return {
@@ -71,13 +76,13 @@ function takeTurn(
     location,
     count,
     agent: turn.agent,
-    prompt: workPrompt({ task, others, ...turn }),
+    prompt: workPrompt({ task, ...turn }),
+    ending: howToEnd(others, turn.agent),
     env: { REPRISE_TASK: task.id },
   });
   return askUntilValid(conversation, {
     first: isFirst ? conversation.first() : conversation.start(),
     corrections: worker.rules.corrections,
-    how: howToEnd(others),
     rules: { agents: takersOf(agents), role: 'worker' },
   });
 }
@@ -98,6 +103,15 @@ function transitionOf(from: string, next: NextAction): Transition {
   }
   return { from, to: next.kind, ...(next.kind === 'give-up' ? { why: next.reason } : {}) };
 }
+
+/** Whether the agents have changed nothing in the workspace. */
+async function isUnchanged({ effects }: WorkLane, { workspace }: WorkLocation): Promise<boolean> {
+  if (!workspace) return false;
+  const { path, base } = workspace;
+  return (await effects.patchOf({ path, base, limit: 1 })) === '';
+}
+
+const nothingDone = 'The agent ended with `land`, but it has changed nothing.';
 
 /** Commit message for changes that the agents did not commit themselves. */
 const messageOf = ({ id, title }: DispatchedTask): string => `${firstLine(title) || id}\n\nTask: ${id}\n`;

@@ -6,9 +6,15 @@ import { type Action, type Conversation, type OfferedTool, type Part, type Reply
 export function partsOf(reply: Reply, conversation: Conversation): readonly Part[] {
   return [
     ...(reply.think ? [{ kind: 'thought', text: reply.think } as const] : []),
-    ...(reply.say ? [{ kind: 'text', text: reply.say } as const] : []),
+    ...(reply.say ? [{ kind: 'text', text: withKey(reply.say, conversation) } as const] : []),
     ...(reply.actions ?? []).map(action => partOf(action, conversation)),
   ];
+}
+
+/** Repeats the key of the last prompt in a `<next>` tag, as a model does. */
+function withKey(said: string, conversation: Conversation): string {
+  const shown = [...toldIn(conversation).matchAll(/<next key="\w+">/g)].at(-1)?.[0];
+  return shown === undefined ? said : said.replaceAll('<next>', shown);
 }
 
 function partOf(action: Action, conversation: Conversation): Part {

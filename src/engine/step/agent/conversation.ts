@@ -116,6 +116,8 @@ interface ConversationOptions {
   readonly agent: string;
   /** Full prompt, for a session that knows nothing of the task. */
   readonly prompt: string;
+  /** Last part of every prompt, which shows how to end with `<next>`. */
+  readonly ending?: string | undefined;
   readonly env?: Readonly<Record<string, string>> | undefined;
   readonly permissions?: StepPermissions | undefined;
   /** Commands that check the work. The agent may run them too. */
@@ -136,7 +138,7 @@ export class Conversation {
   /** Throws AGENT_UNKNOWN. */
   constructor(lane: ConversationLane, options: ConversationOptions) {
     const { effects, model } = lane;
-    const { location, output, maxTurns } = options;
+    const { location, output, maxTurns, ending } = options;
     const named = agentNamed(effects, options.agent);
     const stallTimeoutMs = model.timeout.stallMs ?? named.stallTimeoutMs;
     const agent = stallTimeoutMs === undefined ? named : { ...named, stallTimeoutMs };
@@ -154,6 +156,7 @@ export class Conversation {
         checks: (options.checks ?? []).map(({ text }) => text),
         readonly: location.isReadonly,
       }),
+      ...(ending === undefined ? {} : { ending }),
       ...(output ? { outputSchema: output.schema } : {}),
       ...(maxTurns === undefined ? {} : { maxTurns }),
     };

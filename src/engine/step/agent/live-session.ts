@@ -4,6 +4,7 @@ import {
   type Denial,
   type HostAnswer,
   type HostQuestion,
+  judgedTurn,
   noUsage,
   type Session,
   type SessionCut,
@@ -12,6 +13,7 @@ import {
   type SessionResult,
   type TurnEnd,
   type Usage,
+  withEnding,
 } from '../../../agents/index.ts';
 import { type Log, openLogFile } from '../../../process/index.ts';
 import type { SpendingLimit } from '../../../workflow/index.ts';
@@ -98,6 +100,8 @@ export class SessionLog {
 export interface SessionStart extends Pick<WorkLane, 'runId' | 'lease' | 'unit'> {
   readonly number: number;
   readonly request: SessionRequest;
+  /** Last part of the prompt, which shows how to end with `<next>`. */
+  readonly ending?: string | undefined;
   /** Remaining budget. The session is stopped when it uses more. */
   readonly left: SpendingLimit;
 }
@@ -138,6 +142,8 @@ export class LiveSession {
   #usage: Usage = noUsage;
   #cut: SessionCut | undefined;
   #isTimed = false;
+  /** Key that the agent must repeat in its `<next>` tag. */
+  readonly #key: string | undefined;
 
   constructor(environment: Environment, observe: Observer, start: SessionStart) {
     this.#environment = environment;
@@ -149,8 +155,14 @@ export class LiveSession {
     const { runId, unit, number, request } = start;
     const log = openLog(logFile({ stateDir, runId }, unit));
     this.#log = new SessionLog(log, () => environment.clock.endOfTurn());
+    const { ending } = start;
+    this.#key = ending === undefined ? undefined : environment.ids.nextKey();
+    const permissions = { ...request.permissions, protect };
+    const budgeted = { ...request, permissions, budget: start.left };
     this.#session = environment.openSession(
-      { ...request, permissions: { ...request.permissions, protect }, budget: start.left },
+      ending === undefined || this.#key === undefined
+        ? budgeted
+        : withEnding(budgeted, { ending, key: this.#key }),
       this.#host(logFile({ stateDir, runId }, unit, `${number}.session`)),
     );
   }
@@ -167,9 +179,10 @@ export class LiveSession {
       this.#knownId = sessionId;
       return { kind: 'named', sessionId };
     }
-    const turn = await this.#pending;
+    const ended = await this.#pending;
     this.#pending = undefined;
-    if (turn.kind === 'question') return turn;
+    if (ended.kind === 'question') return ended;
+    const turn = this.#key === undefined ? ended : judgedTurn(ended, this.#start.request, this.#key);
     this.#overtime.abort();
     const hasStarted = this.#sessionId !== undefined;
     const cut = this.#cut ?? turn.cut;

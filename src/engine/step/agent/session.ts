@@ -32,6 +32,8 @@ export interface SessionPlan {
   /** Number of the session within its attempt. */
   readonly number: number;
   readonly prompt: string;
+  /** Last part of the prompt, which shows how to end with `<next>`. */
+  readonly ending?: string | undefined;
   readonly outputSchema?: JsonObject | undefined;
   readonly folder: string;
   /** Commit that the workspace started from. */
@@ -76,7 +78,7 @@ export async function runSession(lane: SessionLane, plan: SessionPlan): Promise<
 
 async function converse(lane: SessionLane, plan: SessionPlan, key: string): Promise<SessionEnd> {
   const { effects, record, runId, lease, unit } = lane;
-  const { agent, number, resume, left, folder, ...request } = plan;
+  const { agent, number, resume, left, folder, ending, ...request } = plan;
   const chosen = resume === undefined && choosesId(agent) ? await effects.newSessionId() : undefined;
   const sessionId = resume?.sessionId ?? chosen;
   await record({
@@ -95,6 +97,7 @@ async function converse(lane: SessionLane, plan: SessionPlan, key: string): Prom
     unit,
     number,
     left,
+    ...(ending === undefined ? {} : { ending }),
     request: { ...request, agent, cwd: folder, resume, sessionId: chosen },
   };
   await effects.openSession({ key, start });
