@@ -213,7 +213,7 @@ export const mutations: readonly Mutation[] = [
     changes: [
       {
         file: 'worker/steps/dispatch.ts',
-        find: 'await effects.takeSlot({ key, agent: dispatcher, places, lease, why: anotherPicks });',
+        find: 'await effects.takeSlot({ key, agent: dispatcher, places, lease, unit, why: anotherPicks });',
         replace: '',
       },
     ],
@@ -273,12 +273,9 @@ export const mutations: readonly Mutation[] = [
 function unlocked(name: string): Change {
   return {
     file: 'git/lock.ts',
-    find: 'const leave = await localQueue.enter(folder, signal);',
-    replace: `if (name === '${name}') {
-    const token = readLock(folder).token + 1;
-    const isHeld = () => holdsToken(folder, { token, owner });
-    return { token, repository, isHeld, release: () => {}, leave: () => {} };
-  }
-  const leave = await localQueue.enter(folder, signal);`,
+    find: 'let notify = onWait;',
+    replace: `if (name === '${name}')
+    return { token: readLock(folder).token + 1, lost: neverLost, repository, isHeld: () => true, release: () => {} };
+  let notify = onWait;`,
   };
 }

@@ -63,7 +63,7 @@ export async function approveCommand(
     );
     writeLines(
       io.err,
-      `answered ${approval.step} of run ${runId} with ${answer}; ${nextText(run, { io, project })}`,
+      `answered ${approval.step} of run ${runId} with ${answer}; ${nextText(run, { project })}`,
     );
     return exitCodes.ok;
   });
@@ -97,7 +97,7 @@ async function unanswered(
     'NOT_WAITING',
     `step ${closed.step} of run ${run.runId} was already answered with ${answer}`,
     {
-      hint: nextText(run, { io, project }),
+      hint: nextText(run, { project }),
     },
   );
 }
@@ -194,7 +194,7 @@ export async function signalCommand(
       { kind: 'signal', name, payload, ...(by ? { by } : {}) },
       toTimestamp(io.now()),
     );
-    writeLines(io.err, `sent ${name} to run ${run.runId}; ${nextText(run, { io, project })}`);
+    writeLines(io.err, `sent ${name} to run ${run.runId}; ${nextText(run, { project })}`);
     const { waiting } = runStatusOf(run.runId, await store.read(run.runId));
     const names = waiting.flatMap(wait => (wait.on === 'signal' ? wait.signal : []));
     if (!names.includes(name)) writeLines(io.err, unexpectedSignal(run, name, names));
@@ -209,11 +209,8 @@ function unexpectedSignal({ runId }: RunSummary, name: string, names: readonly s
 }
 
 /** Says whether a process will read a message in the inbox of a run, or which command makes one read it. */
-function nextText(
-  run: RunSummary,
-  { io, project }: { readonly io: CommandIo; readonly project: Project },
-): string {
-  const ownership = ownershipOf(run, io.now());
+function nextText(run: RunSummary, { project }: { readonly project: Project }): string {
+  const ownership = ownershipOf(run, project);
   return ownership.kind === 'held'
     ? `process ${ownership.owner.pid} on ${ownership.owner.host} continues the run`
     : `continue with: reprise resume ${run.runId}${project.commandSuffix}`;

@@ -50,7 +50,7 @@ export async function cancelCommand(
     const reason = options.reason ?? `cancelled${by ? ` by ${by}` : ''}`;
     await store.post(run.runId, { kind: 'cancel', reason, ...(by ? { by } : {}) }, toTimestamp(io.now()));
     const cancellation = { io, project, store, run, options };
-    return ownershipOf(run, io.now()).kind === 'held' ? waitForOwner(cancellation) : endHere(cancellation);
+    return ownershipOf(run, project).kind === 'held' ? waitForOwner(cancellation) : endHere(cancellation);
   });
 }
 
@@ -63,7 +63,8 @@ async function waitForOwner(cancellation: CancelContext): Promise<ExitCode> {
     writeLines(io.err, `asked ${who} to cancel run ${runId}; ${hint}`);
     return exitCodes.ok;
   }
-  const end = await waitForEnd({ io, store, runId, timeoutMs: options.timeoutMs ?? defaultTimeoutMs });
+  const timeoutMs = options.timeoutMs ?? defaultTimeoutMs;
+  const end = await waitForEnd({ io, project, store, runId, timeoutMs });
   if (!end) {
     writeLines(io.err, `${who} has not ended run ${runId} yet; ${hint}`);
     return exitCodes.failed;
@@ -132,17 +133,19 @@ const pollMs = 50;
 
 interface WaitOptions {
   readonly io: CommandIo;
+  readonly project: Project;
   readonly store: EventStore;
   readonly runId: string;
   readonly timeoutMs: number;
 }
 
 /** Resolves with the run once it has ended or has no live owner, or with `undefined` after the timeout. */
-async function waitForEnd({ io, store, runId, timeoutMs }: WaitOptions): Promise<RunSummary | undefined> {
+async function waitForEnd(options: WaitOptions): Promise<RunSummary | undefined> {
+  const { io, project, store, runId, timeoutMs } = options;
   const giveUpAt = io.now() + timeoutMs;
   for (;;) {
     const run = (await store.find(runId)).find(found => found.runId === runId);
-    if (run && (hasEnded(run) || ownershipOf(run, io.now()).kind !== 'held')) return run;
+    if (run && (hasEnded(run) || ownershipOf(run, project).kind !== 'held')) return run;
     if (io.now() >= giveUpAt || io.interrupt.aborted) return undefined;
     await delay(pollMs);
   }

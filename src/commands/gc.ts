@@ -45,7 +45,7 @@ export async function gcCommand(
   const project = findProject(io, options);
   const repository = await openRepository({ cwd: project.root, inheritEnv: io.env });
   const request = { repository, owner: thisOwner(), signal: io.interrupt };
-  const runs = await runActivities(project, io);
+  const runs = await runActivities(project);
   const plan = planGc(await gatherGcFacts(request), runs);
   const done = options.dryRun
     ? { removed: plan.remove.map(planned), parked: plan.park, left: plan.leave }
@@ -108,14 +108,13 @@ interface GcReport extends GcDone {
 }
 
 /** Status of every run. A run that is running, waiting or interrupted may continue, so it counts as active. */
-async function runActivities(project: Project, io: CommandIo): Promise<ReadonlyMap<string, RunActivity>> {
+async function runActivities(project: Project): Promise<ReadonlyMap<string, RunActivity>> {
   const store = await openStoredRuns(project, 'readonly');
   if (!store) return new Map();
   try {
-    const now = io.now();
     return new Map(
       (await store.list()).map(run => {
-        const isOver = hasEnded(run) && ownershipOf(run, now).kind !== 'held';
+        const isOver = hasEnded(run) && ownershipOf(run, project).kind !== 'held';
         return [run.runId, isOver ? 'ended' : 'active'];
       }),
     );

@@ -44,7 +44,7 @@ export async function listCommand(
     await store?.close();
   }
   const now = io.now();
-  const rows = runs.map(run => ({ ...run, status: shownStatus(run, now) }));
+  const rows = runs.map(run => ({ ...run, status: shownStatus(run, project) }));
   if (json) for (const row of rows) writeLines(io.out, jsonText(toLine(row, costs.get(row.runId))));
   else if (others.length > 0) {
     const names = [...new Set(others.map(run => run.workflow))];

@@ -159,11 +159,11 @@ function isSelected({ path }: StepProgress, step: string | undefined): boolean {
 
 /** Prints new lines until the run ends, has no live owner, or the user interrupts. */
 async function follow(look: LogsContext, run: RunSummary): Promise<void> {
-  const { io, store, view, printer } = look;
+  const { io, project, store, view, printer } = look;
   let { seen } = look;
   for (let now = run; ; ) {
     // Checked before the files are read, so that lines written before the end are not missed.
-    const isOver = hasEnded(now) || ownershipOf(now, io.now()).kind !== 'held';
+    const isOver = hasEnded(now) || ownershipOf(now, project).kind !== 'held';
     await printer.read(filesOf(look));
     if (isOver || io.interrupt.aborted) return;
     await delay(pollMs, undefined, { signal: io.interrupt }).catch(() => {});

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { toTimestamp } from '../core/index.ts';
 import { canonicalOrder, digestsOf } from '../engine/history/index.ts';
 import type { Waiting } from '../engine/index.ts';
+import { stalledText } from '../git/index.ts';
 import {
   type CommandIo,
   displayPath,
@@ -12,6 +13,7 @@ import {
   hasEnded,
   type Ownership,
   ownershipOf,
+  type Project,
   type ProjectOptions,
   selectRun,
   shownStatus,
@@ -65,16 +67,16 @@ export async function showCommand(
     const run = await selectRun(store, options.run);
     const history = await store.read(run.runId);
     const report = runStatusOf(run.runId, history);
-    const ownership = ownershipOf(run, io.now());
+    const ownership = ownershipOf(run, project);
     if (options.json) {
       const next = nextCommands({ run, report, ownership }).map(
         command => `${command}${project.commandSuffix}`,
       );
-      writeLines(io.out, jsonText({ ...describe({ run, report, ownership }, io.now()), next }));
+      writeLines(io.out, jsonText({ ...describe({ run, report, ownership }, project), next }));
       return exitCodes.ok;
     }
     const { formatSummary } = await import('../terminal/index.ts');
-    writeLines(io.out, heading({ run, report, ownership }, io.now()));
+    writeLines(io.out, heading({ run, report, ownership }, project));
     const running = ownership.kind === 'held';
     writeLines(
       io.out,
@@ -101,9 +103,9 @@ interface ShownRun {
   readonly ownership: Ownership;
 }
 
-function heading({ run, report, ownership }: ShownRun, now: number): string {
+function heading({ run, report, ownership }: ShownRun, project: Project): string {
   const source = report.source ? ` (${report.source})` : '';
-  const lines = [`${safeLine(`${run.workflow}${source}`)}, run ${run.runId}: ${shownStatus(run, now)}`];
+  const lines = [`${safeLine(`${run.workflow}${source}`)}, run ${run.runId}: ${shownStatus(run, project)}`];
   const { forkedFrom } = report.view;
   if (forkedFrom) lines.push(`forked from run ${forkedFrom.run} at step ${forkedFrom.step}`);
   if (!hasEnded(run)) lines.push(ownerLine(ownership));
@@ -115,11 +117,11 @@ function ownerLine(ownership: Ownership): string {
     case 'free':
       return 'no process is running it';
     case 'held':
-      return `process ${ownership.owner.pid} on ${ownership.owner.host} is running it`;
+      return ownership.stalledMs === undefined
+        ? `process ${ownership.owner.pid} on ${ownership.owner.host} is running it`
+        : `its ${stalledText(ownership.owner, ownership.stalledMs)}`;
     case 'dead':
       return `its process ${ownership.owner.pid} on ${ownership.owner.host} has died`;
-    case 'expired':
-      return `its process ${ownership.owner.pid} on ${ownership.owner.host} has not renewed its lease, which ended at ${ownership.owner.expiresAt}`;
   }
 }
 
@@ -144,12 +146,12 @@ function answerCommand(runId: string, waiting: Waiting): string[] {
   }
 }
 
-function describe({ run, report, ownership }: ShownRun, now: number) {
+function describe({ run, report, ownership }: ShownRun, project: Project) {
   const { status: _status, runId: _runId, ...end } = report.result;
   return {
     id: run.runId,
     workflow: run.workflow,
-    status: shownStatus(run, now),
+    status: shownStatus(run, project),
     source: report.source ?? null,
     forked_from: report.view.forkedFrom ?? null,
     started_at: run.startedAt,

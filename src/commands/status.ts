@@ -1,15 +1,24 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { type HistoryEvent, RepriseError, toEpochMs } from '../core/index.ts';
+import { type HistoryEvent, RepriseError } from '../core/index.ts';
 import { slotsOf } from '../engine/step/agent/index.ts';
-import { type LockState, lockFolder, readLock, repositoryLocks, waitingAt } from '../git/index.ts';
+import {
+  isOwnerAlive,
+  type LockState,
+  lockFolder,
+  readLock,
+  repositoryLocks,
+  stalledFor,
+  stalledMs,
+  stalledText,
+} from '../git/index.ts';
 import { parkedWork } from '../git/workspace/index.ts';
-import { isAlive, thisProcess } from '../process/index.ts';
 import {
   type CommandIo,
   type ExitCode,
   exitCodes,
   openStoredRuns,
   ownershipOf,
+  type Project,
   styleOf,
   writeLines,
 } from '../project/index.ts';
@@ -38,12 +47,9 @@ import {
   type WrittenTasks,
 } from './task-board.ts';
 
-/** Age of the last heartbeat after which a worker counts as silent. Heartbeats come every five seconds. */
-const silentMs = 30_000;
-
 /** Reads workers, tasks and locks once. Changes and creates nothing. */
 async function readStatus(context: TaskContext, written: WrittenTasks): Promise<StatusFacts> {
-  const { repository, project, io } = context;
+  const { repository, project } = context;
   const parked = await parkedWork(repository);
   const store = await openStoredRuns(project, 'readonly');
   try {
@@ -51,13 +57,13 @@ async function readStatus(context: TaskContext, written: WrittenTasks): Promise<
     const runs = (await store?.list({ workflow: workerWorkflow, status: 'running' })) ?? [];
     const records = (await store?.workers.list()) ?? [];
     const workers: SeenWorker[] = [];
-    for (const worker of records) workers.push(await seeWorker(store, worker, io.now()));
+    for (const worker of records) workers.push(await seeWorker(store, worker, project));
     return {
       ...taskFacts(context, written, claims),
       workers: workers.map(({ fact }) => fact),
       locks: locksOf(context, { workers, runs }),
       abandoned: runs
-        .filter(run => ownershipOf(run, io.now()).kind !== 'held')
+        .filter(run => ownershipOf(run, project).kind !== 'held')
         .map((run): AbandonedRun => {
           const claim = claims.find(({ runId }) => runId === run.runId);
           return { run, task: claim?.task, by: claim?.by };
@@ -81,9 +87,11 @@ interface SeenWorker {
 async function seeWorker(
   store: EventStore | undefined,
   worker: WorkerRecord,
-  now: number,
+  project: Project,
 ): Promise<SeenWorker> {
-  const life = lifeOf(worker, now);
+  const isDead = !isOwnerAlive(project.stateDir, worker);
+  const stalledMs = isDead ? undefined : stalledFor(project.stateDir, worker);
+  const life = isDead ? 'dead' : stalledMs === undefined ? 'alive' : 'stalled';
   const { runId } = worker;
   const history = runId === undefined || !store ? [] : await readableHistory(store, runId);
   const view = new RunView();
@@ -95,6 +103,7 @@ async function seeWorker(
     fact: {
       worker,
       life,
+      stalledMs,
       costUsd: worker.costUsd === null || spent === null ? null : worker.costUsd + spent,
       lane: hasRun ? laneOf(view, history) : undefined,
     },
@@ -110,11 +119,6 @@ async function readableHistory(store: EventStore, runId: string): Promise<readon
     if (thrown instanceof RepriseError && thrown.code === 'HISTORY_INVALID') return [];
     throw thrown;
   }
-}
-
-function lifeOf(worker: WorkerRecord, now: number): WorkerFact['life'] {
-  if (worker.host === thisProcess().host && !isAlive(worker)) return 'dead';
-  return now - toEpochMs(worker.beatAt) > silentMs ? 'silent' : 'alive';
 }
 
 function laneOf(view: RunView, events: readonly HistoryEvent[]): LaneFact {
@@ -143,12 +147,10 @@ function locksOf({ project, repository, agents }: TaskContext, people: WorkersAn
   const ofRepository = repositoryLocks.map((name): LockFact => {
     const folder = lockFolder(repository, name);
     const holder = holderOf(readLock(folder), nameOf);
-    // Workers of one process queue for the land lock in memory and write no ticket.
-    const inside =
+    const waiting =
       name === 'land' && holder.state === 'held'
         ? workers.flatMap(({ fact, isLanding }) => (isLanding ? fact.worker.name : []))
         : [];
-    const waiting = [...waitingAt(folder).map(nameOf), ...inside];
     return { kind: 'repository', name, ...holder, waiting: others(waiting, holder.holder) };
   });
   return [...places, ...ofRepository].filter(({ state, waiting }) => state !== 'free' || waiting.length > 0);
@@ -157,8 +159,14 @@ function locksOf({ project, repository, agents }: TaskContext, people: WorkersAn
 const others = (names: readonly string[], holder: string | undefined): readonly string[] =>
   [...new Set(names)].filter(name => name !== holder);
 
-function holderOf(lock: LockState, nameOf: (owner: Owner) => string): Pick<LockFact, 'state' | 'holder'> {
-  return lock.kind === 'held' ? { state: 'held', holder: nameOf(lock.owner) } : { state: lock.kind };
+function holderOf(
+  lock: LockState,
+  nameOf: (owner: Owner) => string,
+): Pick<LockFact, 'state' | 'holder' | 'stalled'> {
+  if (lock.kind !== 'held') return { state: lock.kind };
+  const { owner, silentMs } = lock;
+  const stalled = silentMs < stalledMs ? undefined : stalledText(owner, silentMs);
+  return { state: 'held', holder: nameOf(owner), ...(stalled === undefined ? {} : { stalled }) };
 }
 
 /** Name of the worker whose run owns the lock, or else of its process. */

@@ -1,11 +1,4 @@
-import {
-  type HistoryEvent,
-  type Json,
-  type NewEvent,
-  RepriseError,
-  toEpochMs,
-  toTimestamp,
-} from '../core/index.ts';
+import { type HistoryEvent, type Json, type NewEvent, RepriseError, toTimestamp } from '../core/index.ts';
 import { Cancelled, isFlat, type Keys } from '../effects/index.ts';
 import { endTrees } from '../process/index.ts';
 import {
@@ -143,8 +136,7 @@ export function createEffects(environment: Environment, observe: Observer) {
       keys: keys.acquire,
       perform: async request => {
         const result = await store.acquire(request);
-        if (result.kind === 'acquired' || result.owner.host !== request.owner.host || isAlive(result.owner))
-          return result;
+        if (result.kind === 'acquired' || isAlive(result.owner)) return result;
         return store.acquire({ ...request, provablyDead: result.owner.incarnation });
       },
     }),
@@ -287,20 +279,14 @@ interface Release {
 
 /**
  * Conflict keys of the effects that change the status of a run. Other lanes usually see that status indirectly: a
- * claim of the run is no longer valid, or the run counts as abandoned. Claims and lease are read when the effect is
- * requested. Until it is performed, only the run itself can change them, or the passing of time, which has its own
- * key.
+ * claim of the run is no longer valid, or the run counts as abandoned. Claims and owner are read when the effect is
+ * requested. Until it is performed, only the run itself can change them.
  */
-function runKeys({ store, clock }: Pick<Environment, 'store' | 'clock'>) {
+function runKeys({ store }: Pick<Environment, 'store'>) {
   const claims = (runId: string): readonly string[] => keysOfClaims(store, runId);
 
-  /** Whether the lease has expired. An owner that then continues takes back a run that counted as abandoned. */
-  const isExpired = (runId: string): boolean => {
-    const owner = store.glance?.ownerOf(runId);
-    return !owner || toEpochMs(owner.expiresAt) <= clock.now();
-  };
   const abandoned = (runId: string, isLeft: boolean): readonly string[] =>
-    isLeft || isExpired(runId) ? [`abandoned:${runId}`] : [];
+    isLeft || !store.glance?.ownerOf(runId) ? [`abandoned:${runId}`] : [];
 
   return {
     create: ({ runId }: { readonly runId: string }): Keys => ({

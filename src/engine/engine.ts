@@ -264,7 +264,7 @@ export class Engine {
     const { owner } = acquired;
     throw new RepriseError(
       'RUN_OWNED',
-      `run ${runId} is already running in process ${owner.pid} on ${owner.host} (its lease expires at ${acquired.expiresAt})`,
+      `run ${runId} is already running in process ${owner.pid} on ${owner.host}`,
       {
         hint: `to watch it: reprise show ${runId}; to stop it: reprise cancel ${runId}`,
       },

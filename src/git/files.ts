@@ -1,10 +1,10 @@
-import { mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, renameSync, unlinkSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 
 let written = 0;
 
 /** Returns a unique name next to the file. */
-export const besideName = (file: string): string =>
+const besideName = (file: string): string =>
   `${file}.${process.pid}.${process.hrtime.bigint()}.${written++}.tmp`;
 
 /** Replaces a file atomically: a reader sees either the old or the new text, never a part. */
@@ -52,3 +52,11 @@ export const hasCode = (error: unknown, code: string): boolean =>
   error instanceof Error && 'code' in error && error.code === code;
 
 const isMissing = (error: unknown): boolean => hasCode(error, 'ENOENT') || hasCode(error, 'ENOTDIR');
+
+export function removeIfThere(file: string): void {
+  try {
+    unlinkSync(file);
+  } catch (error) {
+    if (!isMissing(error)) throw error;
+  }
+}

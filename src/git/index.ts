@@ -1,15 +1,19 @@
 export { anyChanged, anyChangedNow, changesSince, diffOf } from './diff.ts';
 export { namesIn, parseRecord, readIfThere } from './files.ts';
 export { createGit, type Git, gitNow } from './git.ts';
+export { isOwnerAlive, proveAlive, stalledFor, stalledMs, stalledText } from './liveness.ts';
 export {
+  type FolderLock,
+  inTurn,
   isLockFree,
+  type LockState,
   lockFolder,
+  readLock,
   repositoryLocks,
   type TakenLock,
   takeRepositoryLock,
-  waitingAt,
+  tryLock,
 } from './lock.ts';
-export { type LockState, readLock, releaseToken, takeToken } from './lock-file.ts';
 export { committer, isBranchName, printable, safeSegment, workspaceBranch, workspacePath } from './names.ts';
 export type {
   LockOrder,

@@ -1,32 +1,24 @@
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { closeSync, existsSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { abandonIncarnation } from '../process/table.ts';
+import { abandonIncarnation, thisProcess } from '../process/table.ts';
 import type { Owner } from '../store/port.ts';
-import { isLockFree, takeRepositoryLock, waitingAt, withRepositoryLock } from './lock.ts';
-import { readLock } from './lock-file.ts';
+import { isLockFree, readLock, takeRepositoryLock, tryLock, withRepositoryLock } from './lock.ts';
 import { runTogether, Worker } from './processes.conformance.ts';
 import { Lab } from './test-support.ts';
 
 const lockFolder = (lab: Lab): string => join(lab.root, '.git', 'reprise', 'locks', 'worktrees');
 
-/** Writes the lock file of an owner. */
-function leaveLock(lab: Lab, token: number, owner: Owner | string): void {
-  mkdirSync(lockFolder(lab), { recursive: true });
-  writeFileSync(
-    join(lockFolder(lab), String(token)),
-    typeof owner === 'string' ? owner : JSON.stringify(owner),
-  );
-}
-
-const ticketsOf = (lab: Lab): string[] =>
-  readdirSync(lockFolder(lab)).filter(name => name.startsWith('wait.'));
-
-/** Writes the ticket of an owner that has waited longest. */
-function leaveTicket(lab: Lab, owner: Owner): void {
-  mkdirSync(lockFolder(lab), { recursive: true });
-  writeFileSync(join(lockFolder(lab), `wait.${'1'.padStart(20, '0')}.1`), JSON.stringify(owner));
+/** Starts a process that holds the lock and a git command that runs until `gate` is written. */
+async function holderOf(lab: Lab): Promise<Worker> {
+  execFileSync('mkfifo', [join(lab.folder, 'gate')]);
+  const holder = new Worker({ task: 'hold', root: lab.root, name: 'holder', rounds: 1 });
+  await holder.printed(1);
+  holder.start();
+  await holder.printed(2);
+  while (!existsSync(join(lab.folder, 'pid'))) await new Promise(setImmediate);
+  return holder;
 }
 
 async function take(lab: Lab, signal?: AbortSignal) {
@@ -48,7 +40,6 @@ describe('a repository lock', () => {
     const tokens: number[] = [];
     for (let round = 0; round < 40; round++) tokens.push((await take(lab)).token);
     expect(tokens).toEqual(tokens.map((_, index) => index + 1));
-    expect(readdirSync(lockFolder(lab)).length).toBeLessThan(20);
   });
 
   it('admits the calls of one process one at a time, in order', async () => {
@@ -87,51 +78,6 @@ describe('a repository lock', () => {
     expect(tokens).toEqual([1, 1, 1]);
   });
 
-  it('is taken over immediately from a process that has ended', async () => {
-    const lab = new Lab();
-    const pid = Number(execFileSync('sh', ['-c', 'echo $$'], { encoding: 'utf8' }));
-    leaveLock(lab, 7, { ...lab.owner, pid, incarnation: 'dead' });
-    expect(await take(lab)).toEqual({ token: 8, holders: [] });
-  });
-
-  it('is taken over from an owner whose pid was reused', async () => {
-    const lab = new Lab();
-    leaveLock(lab, 7, { ...lab.owner, processStart: 'long ago', incarnation: 'dead' });
-    expect(await take(lab)).toEqual({ token: 8, holders: [] });
-  });
-
-  it('is taken over if a power failure left its file empty', async () => {
-    const lab = new Lab();
-    leaveLock(lab, 7, '');
-    expect((await take(lab)).token).toBe(8);
-  });
-
-  it.each([
-    ['is alive', {}],
-    ['is on another machine', { host: 'elsewhere', pid: 2 ** 22 + 1 }],
-  ])('is never taken from an owner that %s, and the wait can be aborted', async (_, change) => {
-    const lab = new Lab();
-    const owner = { ...lab.owner, incarnation: 'other', ...change };
-    leaveLock(lab, 7, owner);
-    const stop = new AbortController();
-    const holders: Owner[] = [];
-    const request = { repository: await lab.open(), owner: lab.owner, name: 'worktrees' } as const;
-    const waiting = withRepositoryLock(
-      {
-        ...request,
-        signal: stop.signal,
-        onWait: holder => {
-          holders.push(holder);
-          stop.abort(new Error('enough'));
-        },
-      },
-      async () => expect.unreachable(),
-    );
-    await expect(waiting).rejects.toThrow('enough');
-    expect(holders).toEqual([owner]);
-    expect(readdirSync(lockFolder(lab))).toEqual(['7']);
-  });
-
   it('goes to the next call in the queue if an earlier one is aborted', async () => {
     const lab = new Lab();
     const stop = new AbortController();
@@ -161,60 +107,92 @@ describe('a repository lock', () => {
     expect(readFileSync(join(lab.folder, 'log'), 'utf8')).toBe(
       tokens.map(token => `in ${token}\nout ${token}\n`).join(''),
     );
-    expect(readdirSync(lockFolder(lab)).filter(name => !/^\d+$/.test(name))).toEqual([]);
-  });
-
-  it('is left to processes that have waited longer, but only for a limited time', async () => {
-    const lab = new Lab();
-    await take(lab);
-    leaveTicket(lab, lab.owner);
-    let taken = false;
-    const taking = take(lab).then(result => {
-      taken = true;
-      return result;
-    });
-    while (!taken && ticketsOf(lab).length < 2) await new Promise(setImmediate);
-    expect(ticketsOf(lab)).toHaveLength(2);
-    expect(readLock(lockFolder(lab))).toEqual({ kind: 'free', token: 1 });
-    expect((await taking).token).toBe(2);
-    expect(ticketsOf(lab)).toHaveLength(1);
-  });
-
-  it('lists live waiting processes without removing tickets of dead ones', () => {
-    const lab = new Lab();
-    expect(waitingAt(lockFolder(lab))).toEqual([]);
-    leaveTicket(lab, lab.owner);
-    expect(waitingAt(lockFolder(lab))).toEqual([lab.owner]);
-    leaveTicket(lab, { ...lab.owner, processStart: 'long ago' });
-    expect(waitingAt(lockFolder(lab))).toEqual([]);
-    expect(ticketsOf(lab)).toHaveLength(1);
-  });
-
-  it('is not left to processes that have ended', async () => {
-    const lab = new Lab();
-    leaveTicket(lab, { ...lab.owner, processStart: 'long ago' });
-    expect((await take(lab)).token).toBe(1);
-    expect(ticketsOf(lab)).toEqual([]);
   });
 
   it('is usable after its holder was killed, once the orphaned git command has ended', async () => {
     const lab = new Lab();
-    execFileSync('mkfifo', [join(lab.folder, 'gate')]);
-    const holder = new Worker({ task: 'hold', root: lab.root, name: 'holder', rounds: 1 });
-    await holder.printed(1);
-    holder.start();
-    await holder.printed(2);
-    while (!existsSync(join(lab.folder, 'pid'))) await new Promise(setImmediate);
+    const holder = await holderOf(lab);
+    expect(readLock(lockFolder(lab))).toMatchObject({
+      kind: 'held',
+      token: 1,
+      owner: { incarnation: 'holder' },
+    });
     await holder.kill();
+    expect(readLock(lockFolder(lab))).toMatchObject({ kind: 'abandoned', token: 1 });
     let taken = false;
     const next = take(lab).then(result => {
       taken = true;
       return result;
     });
-    while (!existsSync(join(lockFolder(lab), '2'))) await new Promise(setImmediate);
+    while (readLock(lockFolder(lab)).token < 2) await new Promise(setImmediate);
     expect(taken).toBe(false);
     writeFileSync(join(lab.folder, 'gate'), 'go\n');
     expect((await next).token).toBe(2);
+    expect(readLock(lockFolder(lab))).toEqual({ kind: 'free', token: 2 });
+  });
+
+  it('remembers the commands of a holder whose successor died before it had waited for them', async () => {
+    const lab = new Lab();
+    await (await holderOf(lab)).kill();
+    const second = tryLock(lockFolder(lab), { owner: { ...lab.owner, incarnation: 'second' } });
+    second?.drop();
+    let taken = false;
+    const next = take(lab).then(result => {
+      taken = true;
+      return result;
+    });
+    while (readLock(lockFolder(lab)).token < 3) await new Promise(setImmediate);
+    expect(taken).toBe(false);
+    writeFileSync(join(lab.folder, 'gate'), 'go\n');
+    expect((await next).token).toBe(3);
+  });
+
+  it('stays with a stopped holder, and the wait can be aborted', async () => {
+    const lab = new Lab();
+    const holder = await holderOf(lab);
+    holder.signal('SIGSTOP');
+    const stop = new AbortController();
+    const holders: Owner[] = [];
+    const waiting = withRepositoryLock(
+      {
+        ...{ repository: await lab.open(), owner: lab.owner, name: 'worktrees', signal: stop.signal },
+        onWait: owner => {
+          holders.push(owner);
+          stop.abort(new Error('enough'));
+        },
+      },
+      async () => expect.unreachable(),
+    );
+    await expect(waiting).rejects.toThrow('enough');
+    expect(holders).toMatchObject([{ incarnation: 'holder', host: thisProcess().host }]);
+    holder.signal('SIGCONT');
+  });
+
+  it('is no longer held if its file was deleted', async () => {
+    const lab = new Lab();
+    const request = { repository: await lab.open(), owner: lab.owner, name: 'worktrees' } as const;
+    const lock = await takeRepositoryLock(request);
+    rmSync(lockFolder(lab), { recursive: true });
+    expect(lock.isHeld()).toBe(false);
+    const second = await takeRepositoryLock(request);
+    expect([lock.isHeld(), second.isHeld()]).toEqual([false, true]);
+    lock.release();
+    expect(second.isHeld()).toBe(true);
+    second.release();
+  });
+
+  it('is dropped by the kernel if this process opens its file without SQLite, and is then not held', async () => {
+    const lab = new Lab();
+    const lock = await takeRepositoryLock({
+      repository: await lab.open(),
+      owner: lab.owner,
+      name: 'worktrees',
+    });
+    closeSync(openSync(join(lockFolder(lab), 'mutex'), 'r'));
+    const others = ['a'].map(name => new Worker({ task: 'count', root: lab.root, name, rounds: 1 }));
+    await runTogether(others);
+    expect(lock.isHeld()).toBe(false);
+    lock.release();
   });
 });
 

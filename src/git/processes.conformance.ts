@@ -59,6 +59,10 @@ export class Worker {
     expect(code).toBe(0);
   }
 
+  signal(signal: 'SIGSTOP' | 'SIGCONT'): void {
+    this.#child.kill(signal);
+  }
+
   async kill(): Promise<void> {
     this.#child.kill('SIGKILL');
     await this.#ended;

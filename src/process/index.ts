@@ -6,12 +6,12 @@ export { type RunShellOptions, runShellStep, type ShellEnd } from './shell-step.
 export { describeStartFailure, type ProcessEnd, type RunningProcess, startProcess } from './start.ts';
 export {
   abandonIncarnation,
-  isAlive,
+  isAbandoned,
   isSameProcess,
+  isVisible,
   type Marker,
   onAbandoned,
   type ProcessIdentity,
-  processStart,
   readmitIncarnation,
   thisProcess,
 } from './table.ts';

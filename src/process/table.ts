@@ -210,9 +210,8 @@ export function onAbandoned(incarnation: string, listener: () => void): () => vo
 /** Treats an abandoned incarnation as alive again, for the next execution. */
 export const readmitIncarnation = (incarnation: string): void => void abandoned.delete(incarnation);
 
-/** Whether the owner still runs on this machine and its incarnation was not abandoned. */
-export const isAlive = (owner: ProcessIdentity & { readonly incarnation: string }): boolean =>
-  isSameProcess(owner) && !abandoned.has(owner.incarnation.split(':')[0] ?? '');
+/** Whether the incarnation was abandoned in this process. */
+export const isAbandoned = (incarnation: string): boolean => abandoned.has(incarnation.split(':')[0] ?? '');
 
 type ThisProcess = ProcessIdentity & { readonly host: string };
 
@@ -223,6 +222,18 @@ export function thisProcess(): ThisProcess {
   known ??= { pid: process.pid, processStart: processStart(process.pid) ?? 'unknown', host: hostOfPids() };
   return known;
 }
+
+/**
+ * Whether the process table shows the processes of another process of this machine: it has the same pid namespace. Also
+ * `true` if the machine was restarted since, which left none.
+ */
+export function isVisible({ host, processStart }: Omit<ThisProcess, 'pid'>): boolean {
+  const self = thisProcess();
+  const bootOf = (start: string) => start.split(':')[0];
+  return namespaceOf(host) === namespaceOf(self.host) || bootOf(processStart) !== bootOf(self.processStart);
+}
+
+const namespaceOf = (host: string): string | undefined => /pid:\[\d+\]$/.exec(host)?.[0];
 
 const initialNamespace = 'pid:[4026531836]';
 

@@ -11,7 +11,8 @@ import {
   type WorktreeSettings,
 } from '../engine/index.ts';
 import { openOnce } from '../engine/step/index.ts';
-import { isAlive, thisProcess } from '../process/index.ts';
+import { isOwnerAlive, proveAlive } from '../git/index.ts';
+import { thisProcess } from '../process/index.ts';
 import type { EventStore } from '../store/index.ts';
 import type { Host } from './host.ts';
 
@@ -51,6 +52,8 @@ export async function openEngine(options: OpenEngineOptions): Promise<OpenedEngi
   const host = options.host ?? liveHost();
   const store =
     options.store ?? (await host.openStore?.(stateDir, { readonly: false })) ?? (await openStore(stateDir));
+  // The commands of a case share one process, which lives as long as any of them.
+  if (!host.surround) proveAlive(stateDir);
   const given: Environment = {
     world: host.world,
     clock: host.clock,
@@ -64,7 +67,7 @@ export async function openEngine(options: OpenEngineOptions): Promise<OpenedEngi
     agents: options.agents ?? builtInAgents,
     openSession: options.openSession ?? host.openSession,
     runShell: host.runShell,
-    isAlive,
+    isAlive: owner => isOwnerAlive(stateDir, owner),
     worktrees: {
       folder: join(options.root, '.reprise', 'workspaces'),
       setup: [],

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
-import { nearest, RepriseError, type Timestamp, toEpochMs } from '../core/index.ts';
-import { isAlive, thisProcess } from '../process/index.ts';
+import { nearest, RepriseError, type Timestamp } from '../core/index.ts';
+import { isOwnerAlive, stalledFor } from '../git/index.ts';
 import type { EventStore, RunStatus, RunSummary } from '../store/index.ts';
 import type { RunView, StepProgress, WorkspaceProgress } from '../view/index.ts';
 import { openStore, storeFile } from './open-engine.ts';
@@ -69,21 +69,25 @@ type SummaryOwner = NonNullable<RunSummary['owner']>;
 /** Ownership of a run. Only `held` prevents other processes from taking it over. */
 export type Ownership =
   | { readonly kind: 'free' }
-  | { readonly kind: 'held'; readonly owner: SummaryOwner }
-  | { readonly kind: 'expired' | 'dead'; readonly owner: SummaryOwner };
+  | {
+      readonly kind: 'held';
+      readonly owner: SummaryOwner;
+      /** Time for which the owner has been stalled, in milliseconds. */
+      readonly stalledMs?: number | undefined;
+    }
+  | { readonly kind: 'dead'; readonly owner: SummaryOwner };
 
-export function ownershipOf({ owner }: RunSummary, now: number): Ownership {
+export function ownershipOf({ owner }: RunSummary, { stateDir }: Pick<Project, 'stateDir'>): Ownership {
   if (!owner) return { kind: 'free' };
-  if (toEpochMs(owner.expiresAt) <= now) return { kind: 'expired', owner };
-  if (owner.host === thisProcess().host && !isAlive(owner)) return { kind: 'dead', owner };
-  return { kind: 'held', owner };
+  if (!isOwnerAlive(stateDir, owner)) return { kind: 'dead', owner };
+  return { kind: 'held', owner, stalledMs: stalledFor(stateDir, owner) };
 }
 
 /** `interrupted`: the process ended before the run did. */
 export type ShownStatus = RunStatus | 'interrupted';
 
-export const shownStatus = (run: RunSummary, now: number): ShownStatus =>
-  run.status === 'running' && ownershipOf(run, now).kind !== 'held' ? 'interrupted' : run.status;
+export const shownStatus = (run: RunSummary, project: Pick<Project, 'stateDir'>): ShownStatus =>
+  run.status === 'running' && ownershipOf(run, project).kind !== 'held' ? 'interrupted' : run.status;
 
 export const hasEnded = ({ status }: { readonly status: RunStatus }): boolean =>
   status === 'completed' || status === 'failed' || status === 'cancelled';

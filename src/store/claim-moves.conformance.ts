@@ -97,7 +97,7 @@ async function make(store: EventStore, { move, at, before }: Turn): Promise<void
     }
     case 'status': {
       const taken = await store.acquire(takeover(move.runId));
-      if (taken.kind === 'held') throw new Error('an expired lease must not hold');
+      if (taken.kind === 'held') throw new Error('its owner was dead');
       await store.release(move.runId, taken.lease, move.status);
     }
   }

@@ -71,9 +71,10 @@ async function play(store: EventStore, moves: readonly Move[]): Promise<void> {
         break;
       }
       case 'take': {
-        const request = { runId: run, owner: owner(who), now: time(10_000), expiresAt: time(10_000) };
+        const times = { now: time(10_000), expiresAt: time(10_000) };
+        const request = { runId: run, owner: owner(who), ...times, provablyDead: holder.get(run) };
         const result = await store.acquire(request);
-        if (result.kind === 'held') throw new Error('an expired lease must not hold');
+        if (result.kind === 'held') throw new Error('its owner was dead');
         beliefs.set(`${who} ${run}`, { lease: result.lease, seq: (await store.read(run)).length });
         holder.set(run, who);
         break;

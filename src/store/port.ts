@@ -15,7 +15,7 @@ export interface EventStore {
   createRun(run: NewRun): Promise<Lease>;
 
   /**
-   * Acquires the run if it was released, its lease has expired, or its owner is the one named in `provablyDead`.
+   * Acquires the run if it was released, or if its owner is the one named in `provablyDead`. Never because of the time.
    * Increments the epoch, which fences out the previous owner. Throws RUN_NOT_FOUND.
    */
   acquire(request: AcquireRequest): Promise<AcquireResult>;
@@ -30,8 +30,8 @@ export interface EventStore {
   release(runId: string, lease: Lease, status?: RunStatus): Promise<void>;
 
   /**
-   * Returns whether the lease is still valid. Call it right before an irreversible action that no store guards.
-   * An expired lease is valid until another process acquires the run. Returns `false` for a run that does not exist.
+   * Returns whether the caller still owns the run. Call it right before an action that no store guards.
+   * Returns `false` for a run that does not exist.
    */
   holdsRun(runId: string, lease: Lease): Promise<boolean>;
 
@@ -114,7 +114,9 @@ export interface NewRun {
 export interface AcquireRequest {
   readonly runId: string;
   readonly owner: Owner;
+  /** Time of the request, for a store on several machines, which cannot ask their kernels and grants leases. */
   readonly now: Timestamp;
+  /** End of the lease. On one machine it only shows when the owner last renewed it. */
   readonly expiresAt: Timestamp;
   /** Incarnation of an owner that the caller knows to be dead. */
   readonly provablyDead?: string | undefined;

@@ -11,7 +11,6 @@ import {
   RepriseError,
   type Timestamp,
   text,
-  toEpochMs,
 } from '../core/index.ts';
 import { checkEvent, type EventParts, knownType, parseEvent } from '../core/parse-event.ts';
 import type {
@@ -62,10 +61,9 @@ export function checkBatch(batch: Batch, leaseState: LeaseState & { readonly las
 /** Owner that prevents the acquisition of a run; `undefined` if the run is free. */
 export function currentHolder(
   holder: LeaseHolder | null,
-  { now, provablyDead }: AcquireRequest,
+  { provablyDead }: AcquireRequest,
 ): Extract<AcquireResult, { kind: 'held' }> | undefined {
   if (!holder || holder.incarnation === provablyDead) return undefined;
-  if (toEpochMs(holder.expiresAt) <= toEpochMs(now)) return undefined;
   const { incarnation, host, pid, processStart, expiresAt } = holder;
   return { kind: 'held', owner: { incarnation, host, pid, processStart }, expiresAt };
 }

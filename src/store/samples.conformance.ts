@@ -56,10 +56,11 @@ export const newRun = (runId: string, changes: Partial<NewRun> = {}): NewRun => 
   ...changes,
 });
 
-/** Request of `bob` to acquire a run once ann's lease has expired. */
+/** Request of `bob` to acquire a run after `ann` has died. */
 export const takeover = (runId: string, incarnation = 'bob') => ({
   runId,
   owner: owner(incarnation),
   now: time(10_000),
   expiresAt: time(20_000),
+  provablyDead: 'ann',
 });

@@ -1,4 +1,3 @@
-import { toEpochMs } from '../core/index.ts';
 import type { Environment } from '../engine/index.ts';
 import type { RunSummary } from '../store/index.ts';
 import { workerWorkflow } from './contract.ts';
@@ -43,17 +42,17 @@ export function differenceFrom(
 /** Filter for the runs that may be abandoned. */
 export const unfinished = { workflow: workerWorkflow, status: 'running' } as const;
 
-type LivenessContext = Pick<Environment, 'self' | 'isAlive'> & { readonly now: number };
+type LivenessContext = Pick<Environment, 'isAlive'>;
 
-/** Ids of the abandoned runs, oldest first: runs without an owner, with an expired lease or with a dead owner. */
+/** Ids of the abandoned runs, oldest first: runs without an owner or with a dead owner. */
 export const abandonedAmong = (runs: readonly RunSummary[], judge: LivenessContext): readonly string[] =>
   runs
     .filter(run => isAbandoned(run, judge))
     .map(({ runId }) => runId)
     .reverse();
 
-const isAbandoned = ({ owner }: RunSummary, { self, isAlive, now }: LivenessContext): boolean =>
-  owner === null || toEpochMs(owner.expiresAt) <= now || (owner.host === self.host && !isAlive(owner));
+const isAbandoned = ({ owner }: RunSummary, { isAlive }: LivenessContext): boolean =>
+  owner === null || !isAlive(owner);
 
 /**
  * Synchronous form of the comparison, for schedulers. `main` is the tip of the branch, or `undefined` if reading it

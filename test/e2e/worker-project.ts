@@ -1,6 +1,6 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { readLock } from '../../src/git/lock-file.ts';
+import { readLock } from '../../src/git/lock.ts';
 import type { EventStore } from '../../src/store/port.ts';
 import { openSqliteStore } from '../../src/store/sqlite/store.ts';
 import { type AgentProject, agentProject } from './agent-project.ts';
@@ -84,7 +84,7 @@ const isOfRuns = (branch: string): boolean =>
 /** Folders of locks, at any depth, whose holder is alive or died without releasing them. */
 function heldLocks(folder: string): readonly string[] {
   const inside = entriesOf(folder);
-  const isLock = inside.some(({ name }) => /^\d+$/.test(name)) && inside.every(each => each.isFile());
+  const isLock = inside.some(({ name }) => name === 'mutex');
   if (isLock) return readLock(folder).kind === 'free' ? [] : [folder];
   return inside.filter(each => each.isDirectory()).flatMap(({ name }) => heldLocks(join(folder, name)));
 }

@@ -40,7 +40,7 @@ describe('run ownership', () => {
     expect(await running).toMatchObject({ status: 'completed' });
   });
 
-  it('changes when the lease expires, and the old owner is fenced before it writes again', async () => {
+  it('changes only when the owner is dead, and the old owner is fenced before it writes again', async () => {
     const runs: string[] = [];
     const hold = deferred();
     const work = step('work', {
@@ -57,12 +57,13 @@ describe('run ownership', () => {
     const stalled = old.engine.start({ workflow: model });
     const { runId } = await watch.seenType('step.started', 'work');
 
-    const next = timedEngine({ store, settings: { leaseMs: 15_000 } });
-    await next.clock.advance(14_999);
+    let isOldAlive = true;
+    const next = timedEngine({ store, isAlive: () => isOldAlive });
+    await next.clock.advance(24 * 3_600_000);
     await expect(next.engine.resume({ workflow: model, runId })).rejects.toMatchObject({
       code: 'RUN_OWNED',
     });
-    await next.clock.advance(1);
+    isOldAlive = false;
     const taken = await next.clock.until(next.engine.resume({ workflow: model, runId }));
     expect(taken).toMatchObject({ status: 'completed' });
 
@@ -92,6 +93,7 @@ describe('run ownership', () => {
     await store.acquire({
       runId,
       owner: thief,
+      provablyDead: (await store.list())[0]?.owner?.incarnation,
       now: '2030-01-01T00:00:00.000Z',
       expiresAt: '2031-01-01T00:00:00.000Z',
     });

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { releaseToken, takeToken } from '../../src/git/lock-file.ts';
+import { tryLock } from '../../src/git/lock.ts';
 import { isSameProcess, processStart, thisProcess } from '../../src/process/table.ts';
 import { until } from '../e2e/run-inline.ts';
 import {
@@ -13,9 +13,9 @@ import {
 /** Holds a lock as another live process does. */
 function hold(project: WorkerProject, lock: string): void {
   const folder = join(project.root, lock);
-  const held = { token: 1, owner: { ...thisProcess(), incarnation: 'other' } };
-  expect(takeToken(folder, held)).toBe(true);
-  onTestFinished(() => releaseToken(folder, held));
+  const held = tryLock(folder, { owner: { ...thisProcess(), incarnation: 'other' } });
+  expect(held).toBeDefined();
+  onTestFinished(() => held?.release());
 }
 
 const dispatchLock = '.reprise/state/locks/agents/dispatch/1';

@@ -30,6 +30,7 @@ export interface TestEngineOptions {
   readonly settings?: Partial<Environment['settings']>;
   readonly ids?: Environment['ids'];
   readonly agents?: Environment['agents'];
+  readonly isAlive?: Environment['isAlive'];
   /** Project folder. Defaults to a new temporary folder. */
   readonly folder?: string;
 }
@@ -52,7 +53,7 @@ export function testEngine(options: TestEngineOptions = {}): TestEngine {
     agents: options.agents ?? new Map(),
     openSession,
     runShell: runShellStep,
-    isAlive: isSameProcess,
+    isAlive: options.isAlive ?? isSameProcess,
     worktrees: { folder: join(folder, '.reprise', 'workspaces'), setup: [], include: [] },
   };
   const engine = new Engine(environment, observation => {

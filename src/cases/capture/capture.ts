@@ -72,7 +72,7 @@ export async function captureCommand(
   const place = placeOfCase(name, { cwd: io.cwd, force });
   const { run, history, lineage } = await withStoredRuns({ project, mode: 'readonly' }, async store => {
     const run = await selectRun(store, reference);
-    if (ownershipOf(run, io.now()).kind === 'held') {
+    if (ownershipOf(run, project).kind === 'held') {
       throw refused(
         `run ${run.runId} is still running`,
         `wait for it to end, or cancel it: reprise cancel ${run.runId}${project.commandSuffix}`,
@@ -81,7 +81,7 @@ export async function captureCommand(
     return { run, history: await store.read(run.runId), lineage: await lineageOf(store, run.runId) };
   });
   const segments = await segmentsOfRun(project.stateDir, lineage);
-  const description = `Run ${run.runId} of ${run.workflow}, status ${shownStatus(run, io.now())}.`;
+  const description = `Run ${run.runId} of ${run.workflow}, status ${shownStatus(run, project)}.`;
   // A case appears in `cases/`, where it is committed, only after the search for secrets.
   const staging = stagingFolder(project.stateDir);
   removeLeftovers(staging);

@@ -85,15 +85,15 @@ describe('the invariant monitor', () => {
       ({ note }) => {
         const [soon, later] = ['2026-01-01T00:00:30.000Z', '2026-01-01T00:01:00.000Z'];
         note('a/w', 'store.create', { runId: 'r1', expiresAt: soon }, lease(1));
-        note('a/w', 'store.renew', { runId: 'r1', expiresAt: later }, true);
-        note('b/w', 'store.acquire', { runId: 'r1', now: soon }, { kind: 'acquired', lease: lease(2) });
+        note('b/w', 'store.acquire', { runId: 'r1', now: later }, { kind: 'acquired', lease: lease(2) });
       },
     ],
     [
       'landed by a former owner',
-      ({ note, claims, moves }) => {
+      ({ monitor, note, claims, moves }) => {
         note('a/w', 'store.create', { runId: 'r1' }, lease(1));
         claims('a/w', 'r1', 1);
+        monitor.crashed('a');
         note('b/w', 'store.acquire', { runId: 'r1' }, { kind: 'acquired', lease: lease(2) });
         note('a/w', 'land.lock', { key: 'r1' });
         moves('a/w', 'r1');
@@ -130,11 +130,11 @@ describe('the invariant monitor', () => {
     expect(monitor.violation?.what).toBe('landed unverified');
   });
 
-  it('accepts the takeover of a run whose lease has expired', () => {
+  it('accepts the takeover of a run whose owner has died', () => {
     const { monitor, note } = openMonitor();
-    const soon = '2026-01-01T00:00:30.000Z';
-    note('a/w', 'store.create', { runId: 'r1', expiresAt: soon }, lease(1));
-    note('b/w', 'store.acquire', { runId: 'r1', now: soon }, { kind: 'acquired', lease: lease(2) });
+    note('a/w', 'store.create', { runId: 'r1' }, lease(1));
+    monitor.crashed('a');
+    note('b/w', 'store.acquire', { runId: 'r1' }, { kind: 'acquired', lease: lease(2) });
     expect(monitor.violation).toBeUndefined();
   });
 

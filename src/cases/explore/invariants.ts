@@ -1,4 +1,3 @@
-import { type Timestamp, toEpochMs } from '../../core/index.ts';
 import type { EffectOutcome, TracedRequest, Tracer } from '../../effects/index.ts';
 import { topLane } from '../../effects/recording/index.ts';
 import type { MoveOrder, VerifyOrder } from '../../git/index.ts';
@@ -52,7 +51,6 @@ export function createInvariantMonitor({ verifies }: InvariantMonitorOptions): I
       const result = value as AcquireResult;
       return result.kind === 'acquired' ? state.takesOver(request, result.lease) : undefined;
     },
-    'store.renew': (request, value) => (value === true ? state.renews(request) : undefined),
     'store.append': ({ args }) => state.appends(args as Batch),
     'store.release': ({ args }) => state.leaves(args as OwnedRun),
     'claim.take': (request, value) => state.claims(request, value as ClaimResult),
@@ -92,11 +90,6 @@ interface OwnedRun {
   readonly lease: Lease;
 }
 
-interface TrackedOwner {
-  readonly by: string;
-  readonly expiresAt: Timestamp | undefined;
-}
-
 interface SlotLimit {
   readonly lock: string;
   readonly places: number;
@@ -109,7 +102,8 @@ const slotOf = ({ args }: TracedRequest): SlotLimit => {
 
 class MonitorState {
   readonly #epochs = new Map<string, number>();
-  readonly #owners = new Map<string, TrackedOwner>();
+  /** Command that owns a run, by run. */
+  readonly #owners = new Map<string, string>();
   /** Runs that have ended. Their tasks are free even if the owner has not released the run yet. */
   readonly #over = new Set<string>();
   readonly #claims = new Map<string, TrackedClaim>();
@@ -123,29 +117,23 @@ class MonitorState {
   }
 
   owns({ lane, args }: TracedRequest, { epoch }: Lease): undefined {
-    const { runId, expiresAt } = args as Pick<NewRun, 'runId' | 'expiresAt'>;
+    const { runId } = args as Pick<NewRun, 'runId'>;
     this.#epochs.set(runId, epoch);
     this.#over.delete(runId);
-    this.#owners.set(runId, { by: topLane(lane.name), expiresAt });
+    this.#owners.set(runId, topLane(lane.name));
   }
 
   /** An owner that died or released the run is not tracked any more, so the takeover is allowed. */
   takesOver(request: TracedRequest, lease: Lease): Violation | undefined {
-    const { runId, now } = request.args as AcquireRequest;
+    const { runId } = request.args as AcquireRequest;
     const before = this.#owners.get(runId);
     const by = topLane(request.lane.name);
     this.owns(request, lease);
-    if (!before?.expiresAt || toEpochMs(before.expiresAt) <= toEpochMs(now)) return undefined;
+    if (before === undefined) return undefined;
     return {
       what: 'taken from the living',
-      message: `${by} took over run ${runId} from ${before.by}, whose lease had not expired`,
+      message: `${by} took over run ${runId} from ${before}, which was alive`,
     };
-  }
-
-  renews({ args }: TracedRequest): undefined {
-    const { runId, expiresAt } = args as Pick<NewRun, 'runId' | 'expiresAt'>;
-    const owner = this.#owners.get(runId);
-    if (owner) this.#owners.set(runId, { ...owner, expiresAt });
   }
 
   appends({ runId, events }: Batch): undefined {
@@ -236,7 +224,7 @@ class MonitorState {
         holds.filter(({ by }) => by !== step),
       );
     for (const key of [...this.#held.keys()]) if (key.startsWith(`${step} `)) this.#held.delete(key);
-    for (const [runId, { by }] of [...this.#owners]) if (by === step) this.#owners.delete(runId);
+    for (const [runId, by] of [...this.#owners]) if (by === step) this.#owners.delete(runId);
   }
 }
 

@@ -1,9 +1,8 @@
 import { join } from 'node:path';
 import type { Owner } from '../../store/index.ts';
 import type { Conflict, ListedCommit } from '../commits.ts';
-import { parseRecord, readIfThere, replaceFile } from '../files.ts';
+import { parseRecord, readIfThere, removeIfThere, replaceFile } from '../files.ts';
 import type { LockRequest } from '../lock.ts';
-import { removeIfThere } from '../lock-file.ts';
 import type { Repository } from '../repository.ts';
 import type { ParkedRef } from '../workspace/branch-records.ts';
 import { type ConflictedFile, type ConflictWorkspace, layOut, type MarkerLabels } from './lay-out.ts';

@@ -2,8 +2,7 @@ import { lstat, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Owner } from '../../store/index.ts';
 import { namesIn, readIfThere } from '../files.ts';
-import { type LockRequest, withRepositoryLock } from '../lock.ts';
-import { readLock } from '../lock-file.ts';
+import { isLockFree, type LockRequest, withRepositoryLock } from '../lock.ts';
 import { resolveCommit } from '../refs.ts';
 import type { Repository } from '../repository.ts';
 import { type BranchRecord, branchRecords } from '../workspace/branch-records.ts';
@@ -71,7 +70,7 @@ async function gather(repository: Repository): Promise<GcFacts> {
     workspaces,
     branches,
     scratch: entries.flatMap(({ label, path }) => (label?.kind === 'landing' ? { path, bytes: 0 } : [])),
-    landing: readLock(join(repository.commonDir, 'reprise', 'locks', 'land')).kind === 'held',
+    landing: !isLockFree(repository, 'land'),
     unborn: unbornEntries(repository),
   };
 }

@@ -1,9 +1,8 @@
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { RepriseError } from '../../core/index.ts';
-import { namesIn, parseRecord, readIfThere, replaceFile } from '../files.ts';
+import { namesIn, parseRecord, readIfThere, removeIfThere, replaceFile } from '../files.ts';
 import { type Git, lastLines } from '../git.ts';
-import { removeIfThere } from '../lock-file.ts';
 import { branchPrefix, safeSegment } from '../names.ts';
 import { resolveCommit } from '../refs.ts';
 import type { Repository } from '../repository.ts';

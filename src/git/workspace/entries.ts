@@ -1,9 +1,8 @@
 import { createHash } from 'node:crypto';
 import { existsSync, realpathSync, statSync } from 'node:fs';
 import { basename, dirname, join, relative } from 'node:path';
-import { namesIn, parseRecord, readIfThere, replaceFile } from '../files.ts';
+import { namesIn, parseRecord, readIfThere, removeIfThere, replaceFile } from '../files.ts';
 import type { Git } from '../git.ts';
-import { removeIfThere } from '../lock-file.ts';
 import { type Repository, withoutNewline } from '../repository.ts';
 
 /** Owner and purpose of a worktree that Reprise made. */

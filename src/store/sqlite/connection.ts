@@ -18,7 +18,7 @@ const busyTimeoutMs = 5000;
 const maxWalAttempts = 50;
 
 // `import` takes twice as long, because it reads a CommonJS module once more to find its exports.
-const loadSqlite = (): typeof import('@photostructure/sqlite') =>
+export const loadSqlite = (): typeof import('@photostructure/sqlite') =>
   createRequire(import.meta.url)('@photostructure/sqlite');
 
 /** Opens the file and makes commits durable. Call `enableWriteAheadLog` after checking that it is a store. */
@@ -139,7 +139,7 @@ function troubleOf(thrown: Error & { readonly errcode?: unknown }): Trouble {
   return known?.trouble ?? 'other';
 }
 
-const isLocked = (thrown: unknown): boolean => isSqliteError(thrown) && troubleOf(thrown) === 'locked';
+export const isLocked = (thrown: unknown): boolean => isSqliteError(thrown) && troubleOf(thrown) === 'locked';
 
 /** Converts an error of SQLite to STORE_FAILED with a fitting hint. Returns any other error unchanged. */
 export function toStoreFailure(file: string, thrown: unknown): unknown {

@@ -103,6 +103,7 @@ describe('several processes on one SQLite store', () => {
       owner: owner('next'),
       now: time(99_999),
       expiresAt: time(99_999),
+      provablyDead: (await later.list())[0]?.owner?.incarnation,
     });
     expect(next).toMatchObject({ kind: 'acquired', lease: { epoch: 6 } });
   });

@@ -35,8 +35,10 @@ export interface UncommittedTask {
 
 export interface WorkerFact {
   readonly worker: WorkerRecord;
-  /** `silent` means that the last heartbeat is too old, but the process is not known to be dead. */
-  readonly life: 'alive' | 'silent' | 'dead';
+  /** `stalled` means that the process lives but does nothing: it was stopped, or its container is paused. */
+  readonly life: 'alive' | 'stalled' | 'dead';
+  /** Time for which it has been stalled. */
+  readonly stalledMs?: number | undefined;
   /** Cost of all its tasks, including the current one; `null` if some of it is unknown. */
   readonly costUsd: number | null;
   readonly lane?: LaneFact | undefined;
@@ -59,6 +61,8 @@ export interface LockFact {
   /** `abandoned` means that its holder died. The next process that asks gets the lock. */
   readonly state: 'held' | 'abandoned' | 'free';
   readonly holder?: string | undefined;
+  /** Says that the holder is stalled, and how to continue or end it. */
+  readonly stalled?: string | undefined;
   readonly waiting: readonly string[];
 }
 
@@ -96,14 +100,19 @@ export const describeStatus = (facts: StatusFacts, now: number) => ({
 
 /** Key that changes with everything except heartbeats. */
 export function changeMark(facts: StatusFacts): string {
-  const workers = facts.workers.map(({ worker: { beatAt: _, ...worker }, ...fact }) => ({ ...fact, worker }));
+  const workers = facts.workers.map(({ worker: { beatAt: _, ...worker }, stalledMs: __, ...fact }) => ({
+    ...fact,
+    worker,
+  }));
+  const locks = facts.locks.map(({ stalled, ...lock }) => ({ ...lock, isStalled: stalled !== undefined }));
   const abandoned = facts.abandoned.map(({ run, ...rest }) => ({ ...rest, run: run.runId }));
-  return JSON.stringify({ ...facts, workers, abandoned });
+  return JSON.stringify({ ...facts, workers, locks, abandoned });
 }
 
-const describeWorker = ({ worker, life, costUsd, lane }: WorkerFact) => ({
+const describeWorker = ({ worker, life, stalledMs, costUsd, lane }: WorkerFact) => ({
   name: worker.name,
   life,
+  stalled_ms: stalledMs ?? null,
   state: worker.state,
   branch: worker.branch,
   task: worker.task ?? null,
@@ -119,12 +128,13 @@ const describeWorker = ({ worker, life, costUsd, lane }: WorkerFact) => ({
   beat_at: worker.beatAt,
 });
 
-const describeLock = ({ kind, name, place, state, holder, waiting }: LockFact) => ({
+const describeLock = ({ kind, name, place, state, holder, stalled, waiting }: LockFact) => ({
   kind,
   name,
   place: place ?? null,
   state,
   holder: holder ?? null,
+  stalled: stalled ?? null,
   waiting,
 });
 

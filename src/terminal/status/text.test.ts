@@ -53,7 +53,10 @@ const busy: StatusFacts = {
     fact(aWorker('worker-3', { state: 'working', task: 'gone', runId: 'b8y3', branch: 'next' }), {
       life: 'dead',
     }),
-    fact(aWorker('worker-4', { state: 'landing', beatAt: toTimestamp(noon - 60_000) }), { life: 'silent' }),
+    fact(aWorker('worker-4', { state: 'landing', beatAt: toTimestamp(noon - 60_000) }), {
+      life: 'stalled',
+      stalledMs: 120_000,
+    }),
   ],
   tasks: taskStatusesOf({
     tasks: [
@@ -140,8 +143,8 @@ describe('the status', () => {
            no task is ready: 1 held
        ✗  worker-3       dead      3s ago      gone
            on next; process 42 on here died; the next worker takes over run b8y3
-       ◔  worker-4       silent    2m 00s ago
-           process 42 on here does not respond
+       ◔  worker-4       stalled   2m 00s ago
+           process 42 on here stalled 2m 00s ago; continue it: kill -CONT 42; end it…
 
       tasks: 1 ready, 1 held, 1 waiting, 1 parked, 1 invalid, 1 done
        ◔  add-tests   P2  waiting for \`fix-readme\` (held)
@@ -178,8 +181,8 @@ describe('the status', () => {
            no task is ready: 1 held
        x  worker-3       dead      3s ago
            on next; process 42 on here die...
-       ?  worker-4       silent    2m 00s ago
-           process 42 on here does not res...
+       ?  worker-4       stalled   2m 00s ago
+           process 42 on here stalled 2m 0...
 
       tasks: 1 ready, 1 held, 1 waiting, 1...
        ?  add-tests   P2  waiting for \`fix...
@@ -275,6 +278,7 @@ describe('the status as JSON', () => {
       kind: 'repository',
       name: 'land',
       place: null,
+      stalled: null,
       state: 'held',
       holder: 'process 7 on there',
       waiting: ['a', 'b'],

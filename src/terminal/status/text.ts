@@ -1,4 +1,5 @@
 import { toEpochMs } from '../../core/index.ts';
+import { stalledText } from '../../git/index.ts';
 import { costText, firstLine, type StatusWord, safeLine } from '../../view/index.ts';
 import { formatProblem } from '../../workflow/index.ts';
 import { type Glyphs, glyphsFor, statusColour } from '../glyphs.ts';
@@ -146,7 +147,7 @@ class Page {
 
   #workerRow({ worker, life, costUsd }: WorkerFact): readonly Cell[] {
     const { name, state, task = '', agent = '', beatAt } = worker;
-    const status = life === 'dead' ? 'failed' : life === 'silent' ? 'waiting' : stateStatus[state];
+    const status = life === 'dead' ? 'failed' : life === 'stalled' ? 'waiting' : stateStatus[state];
     return [
       this.#glyph(status),
       this.#name(name, 'bold'),
@@ -226,7 +227,7 @@ const stateStatus: Readonly<Record<WorkerFact['worker']['state'], StatusWord>> =
 };
 
 /** Current activity of a worker, or what it is waiting for. */
-function laneText({ worker, life, lane }: WorkerFact, branch: string): string {
+function laneText({ worker, life, stalledMs = 0, lane }: WorkerFact, branch: string): string {
   const { pid, host, runId, note } = worker;
   const where = worker.branch === branch ? [] : [`on ${worker.branch}`];
   if (life === 'dead') {
@@ -235,17 +236,22 @@ function laneText({ worker, life, lane }: WorkerFact, branch: string): string {
   }
   const doing = [lane?.step, note ?? lane?.doing].filter(text => text !== undefined).join(': ');
   const run = runId === undefined ? [] : [`run ${runId}`];
-  const silent = life === 'silent' ? [`process ${pid} on ${host} does not respond`] : [];
-  return safeLine([...where, ...silent, ...(doing === '' ? [] : [doing]), ...run].join('; '));
+  const stalled = life === 'stalled' ? [stalledText({ pid, host }, stalledMs)] : [];
+  return safeLine([...where, ...stalled, ...(doing === '' ? [] : [doing]), ...run].join('; '));
 }
 
 const placeText = ({ name, place }: LockFact): string => (place === 1 ? name : `${name} ${place}`);
 
-function lockText({ state, holder, waiting }: LockFact): string {
+function lockText({ state, holder, stalled, waiting }: LockFact): string {
   const text = {
     held: `held by ${holder ?? 'an unknown process'}`,
     abandoned: 'abandoned: its holder died, and the next process takes it over',
     free: 'free',
   }[state];
-  return waiting.length === 0 ? text : `${text}; ${waiting.join(', ')} waiting`;
+  const parts = [
+    text,
+    ...(waiting.length === 0 ? [] : [`${waiting.join(', ')} waiting`]),
+    ...(stalled ? [stalled] : []),
+  ];
+  return parts.join('; ');
 }

@@ -34,14 +34,14 @@ export function loopEffects({ environment, rules, branches }: WorkerContext) {
   const { world, clock, ids, store, self } = environment;
   const { branch, tasks } = rules;
 
-  const difference = async ({ seen, now }: ChangeQuery) =>
+  const difference = async ({ seen }: Pick<ChangeQuery, 'seen'>) =>
     differenceFrom(seen, {
       main: await branches.tip(branch),
       revision: await store.claims.revision(),
-      abandoned: abandonedAmong(await store.list(unfinished), { ...environment, now }),
+      abandoned: abandonedAmong(await store.list(unfinished), environment),
     });
 
-  const isDead = (worker: WorkerRecord): boolean => worker.host === self.host && !environment.isAlive(worker);
+  const isDead = (worker: WorkerRecord): boolean => !environment.isAlive(worker);
   const dead = (): readonly string[] =>
     store.glance
       ? store.glance
@@ -134,7 +134,7 @@ export function loopEffects({ environment, rules, branches }: WorkerContext) {
       span: 'short',
       answer: 'inside',
       keys: () => ({ reads: ['abandoned:'] }),
-      perform: async now => abandonedAmong(await store.list(unfinished), { ...environment, now }),
+      perform: async () => abandonedAmong(await store.list(unfinished), environment),
     }),
 
     /** Reads the unfinished work of a run from its history. */
@@ -151,15 +151,13 @@ export function loopEffects({ environment, rules, branches }: WorkerContext) {
       name: 'main_head_sha',
       span: 'long',
       awaits: {
-        keys: () => ({ reads: [`ref:${branch}`, 'claim:', 'abandoned:', 'clock'] }),
+        keys: () => ({ reads: [`ref:${branch}`, 'claim:', 'abandoned:'] }),
         // The output of a command cannot be known without running it.
-        isOver: seen =>
-          tasks.kind === 'command' ||
-          isDifferent(seen, { ...environment, now: clock.now() }, branches.tipNow(branch)),
+        isOver: seen => tasks.kind === 'command' || isDifferent(seen, environment, branches.tipNow(branch)),
       },
       perform: async (seen, { signal }) => {
         for (let looked = 0; ; looked++) {
-          if (await difference({ seen, now: clock.now() })) return 'something';
+          if (await difference({ seen })) return 'something';
           if (tasks.kind === 'command' && looked > 0 && looked % listEvery === 0) {
             // An occasional failure of the command is no reason to wake up.
             const listed = await printedBy(environment, tasks.command, signal).catch(() => undefined);

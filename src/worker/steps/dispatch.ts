@@ -35,12 +35,12 @@ const anotherPicks = 'waiting for another worker to pick a task';
 export const dispatchStep =
   (worker: WorkerHandle): BuiltInWork =>
   async (lane, location) => {
-    const { effects, runId, lease } = lane;
+    const { effects, runId, lease, unit } = lane;
     const key = `${runId}:${dispatcher}`;
     const places = effects.agents.get(dispatcher)?.maxConcurrency ?? 1;
     await worker.show({ state: 'dispatching', runId, note: waitsToDispatch });
     try {
-      await effects.takeSlot({ key, agent: dispatcher, places, lease, why: anotherPicks });
+      await effects.takeSlot({ key, agent: dispatcher, places, lease, unit, why: anotherPicks });
       return await dispatch(worker, lane, location);
     } finally {
       await effects.releaseSlot({ key, agent: dispatcher });

@@ -213,11 +213,12 @@ test('a landing whose lock was taken over moves nothing', async () => {
   const lab = await workLab();
   const branch = await branchOf(lab, 'echo two > b.txt');
   const folder = lockFolder(await lab.git.open(), 'land');
-  const taken = { ...lab.git.owner, incarnation: 'other' };
+  // A process with another mutex has the lock now, and a larger token.
+  const taken = { token: 9, unsettled: [], beat: 0 };
   const unit = landing(
     lab,
     branch,
-    landBody({ verify: command(`echo '${JSON.stringify(taken)}' > '${folder}/9'`) }),
+    landBody({ verify: command(`echo '${JSON.stringify(taken)}' > '${folder}/holder.json'`) }),
   );
   expect(await unit.work()).toMatchObject({
     kind: 'failed',

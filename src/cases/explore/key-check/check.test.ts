@@ -1,10 +1,10 @@
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { toTimestamp } from '../../../core/time.ts';
 import type { Keys } from '../../../effects/effect.ts';
 import { createLiveWorld } from '../../../effects/live-world.ts';
-import { takeToken } from '../../../git/lock-file.ts';
+import { tryLock } from '../../../git/lock.ts';
 import { modelOf } from '../../../git/model/load.ts';
 import { Lab } from '../../../git/test-support.ts';
 import { memoryStore } from '../../../store/memory.ts';
@@ -58,9 +58,9 @@ describe('the key check on git', () => {
     ['refs/heads/fix', 'ref:fix', () => lab.git('branch', 'fix')],
     ['HEAD', 'ref:HEAD', () => lab.git('commit', '--quiet', '--allow-empty', '--message=more')],
     ['notes.txt', 'ref:HEAD', () => writeFileSync(join(lab.root, 'notes.txt'), 'hello\n')],
-    ['.git/reprise/locks/land/1', 'lock:land', () => take('.git/reprise/locks/land')],
+    ['.git/reprise/locks/land/holder.json', 'lock:land', () => take('.git/reprise/locks/land')],
     [
-      '.reprise/state/locks/agents/dispatch/1/1',
+      '.reprise/state/locks/agents/dispatch/1/holder.json',
       'slot:dispatch',
       () => take('.reprise/state/locks/agents/dispatch/1'),
     ],
@@ -95,8 +95,8 @@ describe('the key check on git', () => {
 
   const later = toTimestamp(1_767_225_700_000);
   const take = (folder: string) => {
-    mkdirSync(join(lab.root, folder), { recursive: true });
-    takeToken(join(lab.root, folder), { token: 1, owner });
+    const lock = tryLock(join(lab.root, folder), { owner });
+    onTestFinished(() => lock?.release());
   };
 });
 

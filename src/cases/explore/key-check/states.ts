@@ -93,7 +93,7 @@ export class GitState {
   #keysInGitFolder(name: string): readonly string[] | undefined {
     if (name.startsWith('reprise/locks/land/')) return ['lock:land'];
     // This lock is held only within one effect.
-    if (name.startsWith('reprise/locks/worktrees/')) return undefined;
+    if (name.startsWith('reprise/locks/')) return undefined;
     return /^(reprise\/)?worktrees\//.test(name) ? ['gitworktrees'] : this.#checkedOut;
   }
 
@@ -115,6 +115,7 @@ export class GitState {
     const stamp = `${stat.ino} ${stat.size} ${stat.mtimeNs} ${stat.ctimeNs} ${stat.mode}`;
     const known = this.#known.get(file);
     if (known?.stamp === stamp) return known.value;
+    if (file.endsWith('/holder.json')) return JSON.stringify({ ...parseRecord(readIfThere(file)), beat: 0 });
     const isIndex = file.startsWith(`${this.#commonDir}/`) && file.endsWith('/index');
     const value = stat.isSymbolicLink()
       ? readlinkSync(file)
@@ -162,6 +163,8 @@ function* filesBelow(folder: string, apart: readonly string[]): Generator<string
   for (const entry of entriesIn(folder)) {
     const path = join(folder, entry.name);
     const isUnshared = unshared.has(entry.name) && path.includes('/.git/');
+    // Reading the file of a lock would release the lock.
+    if (path.includes('/locks/') && (entry.name === 'mutex' || entry.name === 'next')) continue;
     if (isUnshared || apart.includes(path)) continue;
     if (entry.isDirectory()) yield* filesBelow(path, apart);
     else yield path;

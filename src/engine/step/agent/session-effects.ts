@@ -1,6 +1,8 @@
 import type { HostAnswer } from '../../../agents/index.ts';
+import type { WorkUnit } from '../../../git/index.ts';
 import type { Lease } from '../../../store/index.ts';
 import type { Environment, Observer } from '../../environment.ts';
+import { incarnationOf } from '../commands.ts';
 import { folderKey } from '../workspace-effects.ts';
 import { LiveSession, type SessionAccount, type SessionStart, type SessionTurn } from './live-session.ts';
 import { type HeldSlot, hasFreeSlot, takeSlot } from './slots.ts';
@@ -12,13 +14,15 @@ export interface SlotWait {
   readonly agent: string;
   readonly places: number;
   readonly lease: Lease;
+  /** Unit whose session needs the slot. */
+  readonly unit: WorkUnit;
   /** Notice while it waits. Defaults to one that names the agent and its limit. */
   readonly why?: string | undefined;
 }
 
 /** Effects for agent sessions and for the concurrency slots of an agent. */
 export function sessionEffects(environment: Environment, observe: Observer) {
-  const { world, clock, ids, stateDir, projectRoot } = environment;
+  const { world, ids, stateDir, projectRoot } = environment;
   /** Running sessions, by key. An effect takes only data as arguments, so it looks sessions up here. */
   const sessions = new Map<string, LiveSession>();
   const slots = new Map<string, HeldSlot>();
@@ -48,10 +52,11 @@ export function sessionEffects(environment: Environment, observe: Observer) {
         keys: ({ agent }) => ({ writes: [slotKey(agent)] }),
         isOver: ({ agent, places }) => hasFreeSlot({ stateDir, agent, places }),
       },
-      perform: async ({ key, agent, places, lease, why }, { signal }) => {
+      perform: async ({ key, agent, places, lease, unit, why }, { signal }) => {
         const owner = { ...environment.self, incarnation: `${lease.incarnation}:${key}` };
         const onWait = () => notice(why ?? `waiting for a free slot of agent ${agent} (limit ${places})`);
-        slots.set(key, await takeSlot({ stateDir, agent, places, owner, clock, signal, onWait }));
+        const marker = { REPRISE_INCARNATION: incarnationOf(lease, unit) };
+        slots.set(key, await takeSlot({ stateDir, agent, places, owner, marker, signal, onWait }));
       },
     }),
 

@@ -69,7 +69,7 @@ export async function runSession(lane: SessionLane, plan: SessionPlan): Promise<
   const key = `${runId}:${unitOf(unit.step, unit.worker)}:${unit.attempt}:${plan.number}`;
   const places = agent.maxConcurrency;
   try {
-    if (places !== undefined) await effects.takeSlot({ key, agent: agent.name, places, lease });
+    if (places !== undefined) await effects.takeSlot({ key, agent: agent.name, places, lease, unit });
     return await converse(lane, plan, key);
   } finally {
     if (places !== undefined) await effects.releaseSlot({ key, agent: agent.name });

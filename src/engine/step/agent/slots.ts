@@ -1,12 +1,12 @@
 import { join } from 'node:path';
-import type { Clock } from '../../../core/index.ts';
 import {
+  type FolderLock,
+  inTurn,
   type LockState,
   namesIn,
   readLock,
-  releaseToken,
   safeSegment,
-  takeToken,
+  tryLock,
 } from '../../../git/index.ts';
 import type { Owner } from '../../../store/index.ts';
 
@@ -17,31 +17,34 @@ export interface SlotRequest {
   readonly places: number;
   /** Owner of the slot. Its incarnation is unique to the session. */
   readonly owner: Owner;
-  readonly clock: Clock;
+  /** Environment variables of the session's processes. If this process dies, the next holder of the slot ends them. */
+  readonly marker: Readonly<Record<string, string>>;
   readonly signal: AbortSignal;
   /** Called once if all slots are taken. */
   readonly onWait: () => void;
 }
 
 /** A slot of an agent, held until it is released. */
-export interface HeldSlot {
-  release(): void;
-}
-
-const pollMs = { first: 20, max: 500 };
+export type HeldSlot = Pick<FolderLock, 'release'>;
 
 /**
- * Waits for one of the slots that an agent has across all processes of the project. Each slot is a separate lock,
- * which is taken over only from an owner that is provably dead. Rejects with the signal's reason.
+ * Waits for one of the slots that an agent has across all processes of the project. Each slot is a separate lock. The
+ * sessions of a holder that died are ended before its slot is used again. Rejects with the signal's reason.
  */
 export async function takeSlot(request: SlotRequest): Promise<HeldSlot> {
-  const { clock, signal } = request;
-  for (let pauseMs = pollMs.first; ; pauseMs = Math.min(pauseMs * 1.5, pollMs.max)) {
-    signal.throwIfAborted();
-    const held = takeFree(request);
-    if (held) return held;
-    if (pauseMs === pollMs.first) request.onWait();
-    await clock.waitUntil(clock.now() + pauseMs, signal);
+  const { stateDir, agent, signal, onWait } = request;
+  let notify: (() => void) | undefined = onWait;
+  const onBusy = () => {
+    notify?.();
+    notify = undefined;
+  };
+  const slot = await inTurn(agentFolder(stateDir, agent), () => takeFree(request), { signal, onBusy });
+  try {
+    await slot.settle({ patienceMs: 0, signal });
+    return slot;
+  } catch (error) {
+    slot.release();
+    throw error;
   }
 }
 
@@ -55,25 +58,26 @@ export const hasFreeSlot = ({
     folder => readLock(folder).kind !== 'held',
   );
 
-function takeFree({ stateDir, agent, places: slots, owner }: SlotRequest): HeldSlot | undefined {
+function takeFree({ stateDir, agent, places: slots, owner, marker }: SlotRequest): FolderLock | undefined {
   for (let slot = 1; slot <= slots; slot++) {
-    const folder = slotFolder(stateDir, agent, slot);
-    const lock = readLock(folder);
-    const held = { token: lock.token + 1, owner };
-    if (lock.kind !== 'held' && takeToken(folder, held)) return { release: () => releaseToken(folder, held) };
+    const lock = tryLock(slotFolder(stateDir, agent, slot), { owner, marker });
+    if (lock) return lock;
   }
   return undefined;
 }
 
+const agentFolder = (stateDir: string, agent: string): string =>
+  join(stateDir, 'locks', 'agents', safeSegment(agent));
+
 const slotFolder = (stateDir: string, agent: string, slot: number): string =>
-  join(stateDir, 'locks', 'agents', safeSegment(agent), String(slot));
+  join(agentFolder(stateDir, agent), String(slot));
 
 /** Returns the state of every slot that was ever taken, by number. Changes nothing. */
 export const slotsOf = (
   stateDir: string,
   agent: string,
 ): readonly { readonly slot: number; readonly lock: LockState }[] =>
-  namesIn(join(stateDir, 'locks', 'agents', safeSegment(agent)))
+  namesIn(agentFolder(stateDir, agent))
     .flatMap(name => (/^[1-9]\d*$/.test(name) ? Number(name) : []))
     .sort((a, b) => a - b)
     .map(slot => ({ slot, lock: readLock(slotFolder(stateDir, agent, slot)) }));

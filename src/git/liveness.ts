@@ -1,0 +1,62 @@
+import { createHash } from 'node:crypto';
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { formatDuration } from '../core/index.ts';
+import { isAbandoned, isSameProcess, thisProcess } from '../process/index.ts';
+import type { Owner } from '../store/index.ts';
+import { isKernelLocked, tryKernelLock } from '../store/sqlite/kernel-lock.ts';
+import { namesIn } from './files.ts';
+import { type FolderLock, mutexOf, readLock, tryLock } from './lock.ts';
+
+/** Folder of the lock that a process holds, below the folder of its state, for as long as it runs. */
+const lifeFolder = (stateDir: string, { host, pid, processStart }: Omit<Owner, 'incarnation'>): string => {
+  const digest = createHash('sha256').update(`${host}\n${processStart}`).digest('hex').slice(0, 12);
+  return join(stateDir, 'locks', 'owners', `${pid}-${digest}`);
+};
+
+const lives = new Map<string, FolderLock>();
+
+/**
+ * Makes this process known to all that share the state: from now on, they know that it is alive, or that it has died.
+ * Removes what dead processes left.
+ */
+export function proveAlive(stateDir: string): void {
+  if (lives.get(stateDir)?.isHeld()) return;
+  const self = thisProcess();
+  const folder = lifeFolder(stateDir, self);
+  let lock: FolderLock | undefined;
+  // Another process may look at the lock in this moment, which makes an attempt fail.
+  while (!lock) lock = tryLock(folder, { owner: { ...self, incarnation: 'process' } });
+  lives.set(stateDir, lock);
+  process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
+  const owners = join(stateDir, 'locks', 'owners');
+  for (const name of namesIn(owners)) {
+    const other = join(owners, name);
+    if (other === folder || isKernelLocked(mutexOf(other))) continue;
+    // A process that has just made its folder waits for this lock, and then makes its folder again.
+    const kernel = tryKernelLock(mutexOf(other));
+    if (kernel) rmSync(other, { recursive: true, force: true });
+    kernel?.release();
+  }
+}
+
+/** Whether the process of the owner lives, wherever on this machine it runs and whatever the clocks say. */
+export function isOwnerAlive(stateDir: string, owner: Owner): boolean {
+  if (isAbandoned(owner.incarnation)) return false;
+  const { host } = thisProcess();
+  if (owner.host === host && isSameProcess(owner)) return true;
+  return isKernelLocked(mutexOf(lifeFolder(stateDir, owner)));
+}
+
+/** Silence after which a live owner counts as stalled. */
+export const stalledMs = 60_000;
+
+/** Time for which a live owner has been stalled; `undefined` if it is not. */
+export function stalledFor(stateDir: string, owner: Owner): number | undefined {
+  const life = readLock(lifeFolder(stateDir, owner));
+  return life.kind === 'held' && life.silentMs >= stalledMs ? life.silentMs : undefined;
+}
+
+/** Says that an owner is stalled, and how to continue or end it. */
+export const stalledText = ({ pid, host }: Pick<Owner, 'pid' | 'host'>, ms: number): string =>
+  `process ${pid} on ${host} stalled ${formatDuration(ms)} ago; continue it: kill -CONT ${pid}; end it: kill -9 ${pid}`;
