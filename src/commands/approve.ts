@@ -83,7 +83,7 @@ interface AnswerContext {
  */
 async function unanswered(
   approvals: readonly WaitingApproval[],
-  { io, project, store, run, step }: AnswerContext,
+  { project, store, run, step }: AnswerContext,
 ): Promise<readonly WaitingApproval[]> {
   const answers = new Map<string, string>();
   for (const { message } of await store.inbox(run.runId)) {

@@ -159,12 +159,14 @@ function short(content: string | Buffer, mode: bigint): string {
 /** Entries of the git folder that no effect depends on: objects, logs and temporary notes of git. */
 const unshared: ReadonlySet<string> = new Set(['objects', 'logs', 'hooks', 'ORIG_HEAD', 'COMMIT_EDITMSG']);
 
+const isLockFile = (name: string): boolean => name === 'mutex' || name === 'next';
+
 function* filesBelow(folder: string, apart: readonly string[]): Generator<string> {
   for (const entry of entriesIn(folder)) {
     const path = join(folder, entry.name);
     const isUnshared = unshared.has(entry.name) && path.includes('/.git/');
     // Reading the file of a lock would release the lock.
-    if (path.includes('/locks/') && (entry.name === 'mutex' || entry.name === 'next')) continue;
+    if (path.includes('/locks/') && isLockFile(entry.name)) continue;
     if (isUnshared || apart.includes(path)) continue;
     if (entry.isDirectory()) yield* filesBelow(path, apart);
     else yield path;
