@@ -285,9 +285,6 @@ interface Release {
 function runKeys({ store }: Pick<Environment, 'store'>) {
   const claims = (runId: string): readonly string[] => keysOfClaims(store, runId);
 
-  const abandoned = (runId: string, isLeft: boolean): readonly string[] =>
-    isLeft || !store.glance?.ownerOf(runId) ? [`abandoned:${runId}`] : [];
-
   return {
     create: ({ runId }: { readonly runId: string }): Keys => ({
       writes: [`store:${runId}`, `lease:${runId}`, `status:${runId}`],
@@ -298,14 +295,14 @@ function runKeys({ store }: Pick<Environment, 'store'>) {
     }),
 
     renew: ({ runId }: { readonly runId: string }): Keys => ({
-      writes: [`lease:${runId}`, ...abandoned(runId, false)],
+      writes: [`lease:${runId}`],
     }),
 
     release: ({ runId, status }: Release): Keys => ({
       writes: [
         `lease:${runId}`,
         ...(status === undefined ? [] : [`status:${runId}`, ...claims(runId)]),
-        ...abandoned(runId, status === undefined || status === 'running'),
+        ...(status === undefined || status === 'running' ? [`abandoned:${runId}`] : []),
       ],
     }),
 
@@ -313,7 +310,7 @@ function runKeys({ store }: Pick<Environment, 'store'>) {
       reads: [`lease:${runId}`],
       writes: [
         `store:${runId}`,
-        ...(outcomeOf(events, at) ? [`status:${runId}`, ...claims(runId), ...abandoned(runId, false)] : []),
+        ...(outcomeOf(events, at) ? [`status:${runId}`, ...claims(runId)] : []),
         ...(consumed.length > 0 ? [`inbox:${runId}`] : []),
       ],
     }),

@@ -68,7 +68,7 @@ const sample = {
   path: '/f',
   branch: 'b',
   onto: 'main',
-  status: 'failed',
+  status: 'running',
   at: '2026-01-01T00:00:00.000Z',
   events: [{ type: 'run.cancelled' }],
   consumed: [1],
