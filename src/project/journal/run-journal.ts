@@ -46,7 +46,7 @@ export interface NoteTaker extends Pick<Host, 'openSession' | 'runShell'> {
 }
 
 export interface RunJournalOptions {
-  readonly io: CommandIo;
+  readonly io: Pick<CommandIo, 'env' | 'err' | 'now'>;
   readonly project: Project;
   /** Command that repeats the run. */
   readonly command: JournalCommand;
@@ -245,7 +245,7 @@ const beforeCommits = (journal: Journal): ChoosyTracer => ({
   },
 });
 
-function openOnce(cwd: string, { env }: CommandIo): () => Promise<Repository | undefined> {
+function openOnce(cwd: string, { env }: Pick<CommandIo, 'env'>): () => Promise<Repository | undefined> {
   let opened: Promise<Repository | undefined> | undefined;
   const open = async () => {
     const { openRepository } = await import('../../git/repository.ts');
