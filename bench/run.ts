@@ -14,15 +14,16 @@ import { sequence } from './cases/sequence.ts';
 import { startUp } from './cases/start-up.ts';
 import { tapeSize } from './cases/tape-size.ts';
 import { worktrees } from './cases/worktrees.ts';
+import type { BenchCase } from './lib/bench-case.ts';
 import { buildContenders } from './lib/build.ts';
 import { table } from './lib/format.ts';
 import { plantedHeading, sectionUnder } from './lib/kept-section.ts';
 import { machine } from './lib/machine.ts';
 import { preparePeer } from './lib/peer.ts';
 import { published } from './lib/published.ts';
-import { describeTarget, isMissed } from './lib/targets.ts';
+import { describeTarget, isMissed, type Target } from './lib/targets.ts';
 
-const cases = {
+const cases: Readonly<Record<string, BenchCase>> = {
   sequence,
   'fan-out': fanOut,
   resume,
@@ -63,9 +64,9 @@ if (unknown.length > 0 || !existsSync(new URL('../dist/index.js', import.meta.ur
 const names = positionals.length > 0 ? positionals : Object.keys(cases);
 await buildContenders();
 const needsPeer = names.some(name => name === 'sequence' || name === 'fan-out');
-const { missing } = needsPeer ? preparePeer() : {};
-const lines = [];
-const print = text => {
+const missing = needsPeer ? preparePeer().missing : undefined;
+const lines: string[] = [];
+const print = (text: string) => {
   lines.push(text, '');
   console.log(`${text}\n`);
 };
@@ -78,9 +79,9 @@ print(
   'All engines are durable: write-ahead log, `synchronous=FULL`, one fsync per commit. Contenders take turns in fresh processes, and each figure is the median of all rounds. Times depend on the disk and on the load of the machine; ratios within one run depend on them much less.',
 );
 if (missing) print(`**Without a peer.** ${missing}`);
-const targets = [];
-for (const name of names) {
-  const result = cases[name]({ peer: needsPeer && !missing, rounds: Number(values.rounds) });
+const targets: Target[] = [];
+for (const run of names.flatMap(name => cases[name] ?? [])) {
+  const result = run({ peer: needsPeer && !missing, rounds: Number(values.rounds) });
   print(`## ${result.title}`);
   print(result.body);
   for (const note of result.notes ?? []) print(note);

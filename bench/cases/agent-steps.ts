@@ -1,3 +1,4 @@
+import type { BenchCase } from '../lib/bench-case.ts';
 import { inChild } from '../lib/child.ts';
 import { count, ms, table } from '../lib/format.ts';
 import { alternate } from '../lib/stats.ts';
@@ -7,25 +8,27 @@ const steps = 4;
 const files = 300;
 
 /** Overhead of an agent step over its agent. */
-export function agentSteps({ rounds }) {
+export const agentSteps: BenchCase = ({ rounds }) => {
   const { result } = alternate(
     { result: () => inChild('agent-steps', 'compare', turns, steps, files) },
     rounds,
   );
-  const of = statistic => {
-    const [agent, worktree, inProject, inWorktrees] = [
-      'agentMs',
-      'worktreeMs',
-      'inProjectMs',
-      'inWorktreesMs',
-    ].map(name => result[`${name}${statistic}`]);
+  const of = (statistic: 'Mean' | 'Median') => {
+    const agent = result[`agentMs${statistic}` as const];
+    const worktree = result[`worktreeMs${statistic}` as const];
+    const inProject = result[`inProjectMs${statistic}` as const];
+    const inWorktrees = result[`inWorktreesMs${statistic}` as const];
     const overhead = { inProject: inProject - agent, inWorktrees: inWorktrees - agent - worktree };
     return { agent, worktree, inProject, inWorktrees, overhead };
   };
   const mean = of('Mean');
   const median = of('Median');
-  const row = (name, part) => [name, ms(mean[part]), ms(median[part])];
-  const beyond = part => [ms(mean.overhead[part]), ms(median.overhead[part])];
+  const row = (name: string, part: Exclude<keyof typeof mean, 'overhead'>) => [
+    name,
+    ms(mean[part]),
+    ms(median[part]),
+  ];
+  const beyond = (part: keyof typeof mean.overhead) => [ms(mean.overhead[part]), ms(median.overhead[part])];
   return {
     title: `Agent steps, ${count(turns * steps)} in sequence, in a repository of ${count(files)} files`,
     body: table(
@@ -58,4 +61,4 @@ export function agentSteps({ rounds }) {
       },
     ],
   };
-}
+};

@@ -1,11 +1,13 @@
+import type { BenchCase } from '../lib/bench-case.ts';
 import { inChild } from '../lib/child.ts';
 import { count, rate, table } from '../lib/format.ts';
 import { alternate } from '../lib/stats.ts';
+import type { Target } from '../lib/targets.ts';
 
 const rounds = 5_000;
 
 /** Grants the effects of four lanes one after another, with a scheduler that takes the first lane and with a replay of a tape. */
-export function conductor({ rounds: times }) {
+export const conductor: BenchCase = ({ rounds: times }) => {
   const { memory, tape } = alternate(
     {
       memory: () => inChild('conductor', 'in-memory', rounds),
@@ -13,12 +15,12 @@ export function conductor({ rounds: times }) {
     },
     times,
   );
-  const row = (name, { entries, ms, coldMs }) => [
+  const row = (name: string, { entries, ms, coldMs }: typeof memory) => [
     `**Reprise**, ${name}, ${count(entries)} entries`,
     rate(entries, ms),
     rate(entries, coldMs),
   ];
-  const target = (what, { entries, ms }, least) => ({
+  const target = (what: string, { entries, ms }: typeof memory, least: number): Target => ({
     what,
     value: entries / ms,
     least,
@@ -36,4 +38,4 @@ export function conductor({ rounds: times }) {
       target('at least 50,000 entries/s are replayed from a tape', tape, 50),
     ],
   };
-}
+};

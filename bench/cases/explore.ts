@@ -1,3 +1,4 @@
+import type { BenchCase } from '../lib/bench-case.ts';
 import { inChild } from '../lib/child.ts';
 import { count, rate, table } from '../lib/format.ts';
 import { alternate } from '../lib/stats.ts';
@@ -9,46 +10,53 @@ const wholeCases = [
   { who: 'three workers', name: 'workers/three_once', on: 'memory', mostMs: 10_000 },
   { who: 'two workers', name: 'workers/two_once', on: 'git', mostMs: 10_000 },
   { who: 'three workers', name: 'workers/three_once', on: 'git', mostMs: 60_000 },
-];
+] as const;
+
+type WholeCase = (typeof wholeCases)[number];
 
 const where = { memory: 'in memory', git: 'on git' };
-const seconds = value => `${(value / 1000).toFixed(1)} s`;
+const seconds = (value: number) => `${(value / 1000).toFixed(1)} s`;
 
 /** Explores every schedule of a case. Stops if it takes much longer than its target. */
-const everyOrder = ({ name, on, mostMs }) =>
+const everyOrder = ({ name, on, mostMs }: WholeCase) =>
   inChild('explore-cases', 'every-order', name, on, Math.max(mostMs, 60_000));
 
 /** Time of the git commands of the same number of schedules, run one after another. */
-function gitAlone({ name, mostMs }, { schedules: played }) {
+function gitAlone({ name, mostMs }: WholeCase, played: number) {
   const { gitMs, commands, schedules: measured } = inChild('explore-cases', 'git-alone', name, 2 * mostMs);
   return { gitMs: (gitMs / measured) * played, commands: commands / measured };
 }
 
-const measure = each => {
+const measure = (each: WholeCase) => {
   const explored = everyOrder(each);
-  return { ...each, ...explored, ...(each.on === 'git' ? gitAlone(each, explored) : {}) };
+  return {
+    ...each,
+    ...explored,
+    git: each.on === 'git' ? gitAlone(each, explored.schedules) : undefined,
+  };
 };
 
-const times = value => `${value.toFixed(2)} times`;
+type Measured = ReturnType<typeof measure>;
 
-const caseRow = each => [
+const times = (value: number) => `${value.toFixed(2)} times`;
+
+const caseRow = (each: Measured) => [
   `**Reprise**, ${each.who}, ${where[each.on]}`,
   `${count(each.schedules)}${each.isComplete ? ', all' : ', not all'}`,
   seconds(each.ms),
   seconds(each.warmMs),
   rate(each.schedules, each.warmMs),
   rate(each.entries, each.warmMs),
-  ...(each.on === 'git' ? gitColumns(each) : ['', '', '']),
+  ...gitColumns(each),
 ];
 
-const gitColumns = ({ ms, warmMs, gitMs, commands }) => [
-  count(commands),
-  seconds(gitMs),
-  `${times(ms / gitMs)}, ${times(warmMs / gitMs)}`,
-];
+const gitColumns = ({ ms, warmMs, git }: Measured) =>
+  git
+    ? [count(git.commands), seconds(git.gitMs), `${times(ms / git.gitMs)}, ${times(warmMs / git.gitMs)}`]
+    : ['', '', ''];
 
 /** Three lanes in memory: random schedules, and one schedule of each equivalence class. */
-export function explore({ rounds }) {
+export const explore: BenchCase = ({ rounds }) => {
   const { random, dpor } = alternate(
     {
       random: () => inChild('explore', 'in-memory', 'random', schedules),
@@ -56,7 +64,7 @@ export function explore({ rounds }) {
     },
     rounds,
   );
-  const row = (name, { entries, schedules: performed, ms, coldMs }) => [
+  const row = (name: string, { entries, schedules: performed, ms, coldMs }: typeof random) => [
     `**Reprise**, ${name}, ${count(performed)} schedules`,
     rate(entries, ms),
     rate(performed, ms),
@@ -94,17 +102,19 @@ export function explore({ rounds }) {
         value: isComplete ? taken : Number.POSITIVE_INFINITY,
         most: mostMs,
         tolerance: 5,
-        show: value => (Number.isFinite(value) ? seconds(value) : 'not complete'),
+        show: (value: number) => (Number.isFinite(value) ? seconds(value) : 'not complete'),
       })),
-      ...workers
-        .filter(({ on, isComplete }) => on === 'git' && isComplete)
-        .map(({ who, warmMs, gitMs }) => ({
-          what: `exploring ${who} on git takes at most 1.3 times as long as its git commands alone, warm`,
-          value: warmMs / gitMs,
-          most: 1.3,
-          tolerance: 1.5,
-          show: times,
-        })),
+      ...workers.flatMap(({ who, warmMs, git, isComplete }) =>
+        git && isComplete
+          ? {
+              what: `exploring ${who} on git takes at most 1.3 times as long as its git commands alone, warm`,
+              value: warmMs / git.gitMs,
+              most: 1.3,
+              tolerance: 1.5,
+              show: times,
+            }
+          : [],
+      ),
       {
         what: 'at least 150,000 entries/s are explored in memory',
         value: random.entries / random.ms,
@@ -114,4 +124,4 @@ export function explore({ rounds }) {
       },
     ],
   };
-}
+};

@@ -1,3 +1,4 @@
+import type { BenchCase } from '../lib/bench-case.ts';
 import { inChild } from '../lib/child.ts';
 import { count, rate, table, times } from '../lib/format.ts';
 import { alternate } from '../lib/stats.ts';
@@ -5,7 +6,7 @@ import { alternate } from '../lib/stats.ts';
 const workers = 1000;
 
 /** Steps that end together are committed together, so this shows the cost of an engine without its commits. */
-export function fanOut({ peer, rounds }) {
+export const fanOut: BenchCase = ({ peer, rounds }) => {
   const results = alternate(
     {
       floor: () => inChild('floor', 'rows', workers, 100),
@@ -21,14 +22,16 @@ export function fanOut({ peer, rounds }) {
     rounds,
   );
   const { floor, wide, narrow, graph, tasks, narrowGraph, narrowTasks } = results;
-  const best = graph && Math.min(graph.ms, tasks.ms);
-  const row = (name, { ms, coldMs, commits }, peerMs) => [
+  const best = graph && tasks && Math.min(graph.ms, tasks.ms);
+  const bestNarrow = narrowGraph && narrowTasks && Math.min(narrowGraph.ms, narrowTasks.ms);
+  const row = (name: string, { ms, coldMs, commits }: typeof floor, peerMs?: number) => [
     name,
     rate(workers, ms),
     rate(workers, coldMs),
     peerMs ? times(peerMs / ms) : '',
     count(commits),
   ];
+  const peerRow = (name: string, figures?: typeof floor) => (figures ? [row(name, figures)] : []);
   return {
     title: `Fan-out of ${count(workers)} with a join`,
     body: table(
@@ -36,19 +39,11 @@ export function fanOut({ peer, rounds }) {
       [
         row('floor: SQLite alone, 100 rows per commit', floor, best),
         row('**Reprise**, all in parallel', wide, best),
-        row(
-          '**Reprise**, 10 in parallel (the default)',
-          narrow,
-          graph && Math.min(narrowGraph.ms, narrowTasks.ms),
-        ),
-        ...(graph
-          ? [
-              row('LangGraph, `Send`, all in parallel', graph),
-              row('LangGraph, tasks, all in parallel', tasks),
-              row('LangGraph, `Send`, 10 in parallel', narrowGraph),
-              row('LangGraph, tasks, 10 in parallel', narrowTasks),
-            ]
-          : []),
+        row('**Reprise**, 10 in parallel (the default)', narrow, bestNarrow),
+        ...peerRow('LangGraph, `Send`, all in parallel', graph),
+        ...peerRow('LangGraph, tasks, all in parallel', tasks),
+        ...peerRow('LangGraph, `Send`, 10 in parallel', narrowGraph),
+        ...peerRow('LangGraph, tasks, 10 in parallel', narrowTasks),
       ],
     ),
     targets: best
@@ -63,4 +58,4 @@ export function fanOut({ peer, rounds }) {
         ]
       : [],
   };
-}
+};

@@ -1,3 +1,4 @@
+import type { BenchCase } from '../lib/bench-case.ts';
 import { inChild } from '../lib/child.ts';
 import { finishedButOne } from '../lib/finished-but-one.ts';
 import { count, rate, table } from '../lib/format.ts';
@@ -6,9 +7,12 @@ import { alternate } from '../lib/stats.ts';
 const steps = 10_000;
 
 /** Reads rows from SQLite and folds them into a state. Every event is parsed, validated and applied. */
-export function fold({ rounds }) {
+export const fold: BenchCase = ({ rounds }) => {
   const run = finishedButOne(steps);
-  const { fold: result } = alternate({ fold: () => inChild('fold', steps, run.original, run.runId) }, rounds);
+  const { fold: result } = alternate(
+    { fold: () => inChild('fold', 'fold', steps, run.original, run.runId) },
+    rounds,
+  );
   run.remove();
   const { events, ms, coldMs } = result;
   return {
@@ -27,4 +31,4 @@ export function fold({ rounds }) {
       },
     ],
   };
-}
+};

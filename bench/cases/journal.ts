@@ -1,16 +1,24 @@
+import type { BenchCase } from '../lib/bench-case.ts';
 import { inChild } from '../lib/child.ts';
 import { bytes, count, ms, percent, table } from '../lib/format.ts';
 import { alternate } from '../lib/stats.ts';
 
 const steps = 1000;
 
-const costOfMedians = ({ plainMs, journalMs }) => journalMs / plainMs - 1;
+/** Times with and without a journal. */
+interface Compared {
+  readonly plainMs: number;
+  readonly journalMs: number;
+  readonly costOfPairs: number;
+}
+
+const costOfMedians = ({ plainMs, journalMs }: Compared) => journalMs / plainMs - 1;
 
 /** The worse result of the two ways to compare runs with and without a journal. */
-const worseCost = result => Math.max(costOfMedians(result), result.costOfPairs);
+const worseCost = (result: Compared) => Math.max(costOfMedians(result), result.costOfPairs);
 
 /** Cost of recording every run in a journal. */
-export function journal({ rounds }) {
+export const journal: BenchCase = ({ rounds }) => {
   const { chain, fanOut, chainRun, fanOutRun } = alternate(
     {
       chain: () => inChild('journal', 'cost', 'chain', steps, 24),
@@ -20,7 +28,7 @@ export function journal({ rounds }) {
     },
     rounds,
   );
-  const commandRow = (name, result) => [
+  const commandRow = (name: string, result: Compared) => [
     `\`reprise run\`, ${count(steps)} no-op steps ${name}`,
     ms(result.plainMs),
     ms(result.journalMs),
@@ -29,7 +37,7 @@ export function journal({ rounds }) {
     '',
     '',
   ];
-  const row = (name, result) => [
+  const row = (name: string, result: typeof chain) => [
     `the library, warm, ${count(steps)} no-op steps ${name}`,
     ms(result.plainMs),
     ms(result.journalMs),
@@ -38,7 +46,13 @@ export function journal({ rounds }) {
     `${count((result.cpuMs / steps) * 1000)} µs`,
     bytes(result.bytes),
   ];
-  const most = (what, value, limit) => ({ what, value, most: limit, tolerance: 1.5, show: percent });
+  const most = (what: string, value: number, limit: number) => ({
+    what,
+    value,
+    most: limit,
+    tolerance: 1.5,
+    show: percent,
+  });
   return {
     title: 'The journal of a run',
     body: table(
@@ -67,4 +81,4 @@ export function journal({ rounds }) {
       most('the journal costs at most 10 % of 1,000 no-op steps in a warm library', worseCost(chain), 0.1),
     ],
   };
-}
+};

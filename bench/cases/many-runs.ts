@@ -1,26 +1,26 @@
-import { inChild, inChildOf } from '../lib/child.ts';
+import type { BenchCase } from '../lib/bench-case.ts';
+import { inChildOf } from '../lib/child.ts';
 import { count, ms, table } from '../lib/format.ts';
 import { newerNode } from '../lib/peer.ts';
-import { alternate } from '../lib/stats.ts';
+import { alternateAll } from '../lib/stats.ts';
 
 const sizes = [200, 400, 800, 1600];
 
 /** Runs in one process cost the same whether they are few or many. */
-export function manyRuns({ rounds }) {
+export const manyRuns: BenchCase = ({ rounds }) => {
   const newer = newerNode();
   const nodes = [
-    { name: process.version, run: size => inChild('reprise', 'many', size) },
-    ...(newer ? [{ name: newer.version, run: size => inChildOf(newer.file, 'reprise', 'many', size) }] : []),
+    { name: process.version, file: process.execPath },
+    ...(newer ? [{ name: newer.version, file: newer.file }] : []),
   ];
-  const contenders = nodes.flatMap(({ name, run }) =>
-    sizes.map(size => [`${name} ${size}`, () => run(size)]),
-  );
-  const results = alternate(Object.fromEntries(contenders), rounds);
+  const all = nodes.flatMap(({ name, file }) => sizes.map(size => ({ name, file, size })));
+  const results = alternateAll(all, ({ file, size }) => inChildOf(file, 'reprise', 'many', size), rounds);
   const measured = nodes.map(({ name }) => {
-    const cpu = sizes.map(size => results[`${name} ${size}`].cpuMsPerRun);
-    return { name, cpu, growth: cpu.at(-1) / cpu[0] };
+    const cpu = results.flatMap(([one, { cpuMsPerRun }]) => (one.name === name ? cpuMsPerRun : []));
+    const [first = 0, last = 0] = [cpu[0], cpu.at(-1)];
+    return { name, cpu, growth: last / first };
   });
-  const growthOf = value => `${value.toFixed(2)} times`;
+  const growthOf = (value: number) => `${value.toFixed(2)} times`;
   return {
     title: 'Many runs at the same time in one process',
     body: table(
@@ -52,4 +52,4 @@ export function manyRuns({ rounds }) {
       },
     ]),
   };
-}
+};

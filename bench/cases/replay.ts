@@ -1,3 +1,4 @@
+import type { BenchCase } from '../lib/bench-case.ts';
 import { inChild } from '../lib/child.ts';
 import { count, ms, rate, table } from '../lib/format.ts';
 import { alternate } from '../lib/stats.ts';
@@ -6,15 +7,15 @@ const contended = 'landing/two_runs';
 const times = 7;
 
 /** Replays a recorded case of two lanes that land on the same branch: on real git, and entirely from the tape. */
-export function replay({ rounds }) {
+export const replay: BenchCase = ({ rounds }) => {
   const { sessions, tape } = alternate(
     {
-      sessions: () => inChild('replay', contended, 'sessions', times),
-      tape: () => inChild('replay', contended, 'tape', times),
+      sessions: () => inChild('replay', 'replay', contended, 'sessions', times),
+      tape: () => inChild('replay', 'replay', contended, 'tape', times),
     },
     Math.min(rounds, 3),
   );
-  const row = (name, { entries, ms: taken, firstMs }) => [
+  const row = (name: string, { entries, ms: taken, firstMs }: typeof tape) => [
     `**Reprise**, fidelity \`${name}\`, ${count(entries)} entries`,
     ms(taken),
     ms(firstMs),
@@ -37,4 +38,4 @@ export function replay({ rounds }) {
       },
     ],
   };
-}
+};

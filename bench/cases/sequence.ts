@@ -1,3 +1,4 @@
+import type { BenchCase } from '../lib/bench-case.ts';
 import { inChild } from '../lib/child.ts';
 import { count, percent, rate, table, times } from '../lib/format.ts';
 import { alternate } from '../lib/stats.ts';
@@ -5,7 +6,7 @@ import { alternate } from '../lib/stats.ts';
 const steps = 1000;
 
 /** A step cannot start until the previous one is durable, so this measures commits. */
-export function sequence({ peer, rounds }) {
+export const sequence: BenchCase = ({ peer, rounds }) => {
   const results = alternate(
     {
       floor: () => inChild('floor', 'rows', steps, 1),
@@ -18,7 +19,7 @@ export function sequence({ peer, rounds }) {
     rounds,
   );
   const { floor, reprise, graph, tasks } = results;
-  const row = (name, { ms, coldMs, commits }) => [
+  const row = (name: string, { ms, coldMs, commits }: typeof floor) => [
     name,
     rate(steps, ms),
     rate(steps, coldMs),
@@ -34,12 +35,17 @@ export function sequence({ peer, rounds }) {
       [
         row('floor: SQLite alone, one row per commit', floor),
         row('**Reprise**', reprise),
-        ...(graph ? [row('LangGraph, one node in a loop', graph), row('LangGraph, tasks', tasks)] : []),
+        ...(graph && tasks
+          ? [row('LangGraph, one node in a loop', graph), row('LangGraph, tasks', tasks)]
+          : []),
       ],
     ),
-    notes: tasks
-      ? [`Reprise runs at ${times(Math.min(graph.ms, tasks.ms) / reprise.ms)} the better rate of LangGraph.`]
-      : [],
+    notes:
+      graph && tasks
+        ? [
+            `Reprise runs at ${times(Math.min(graph.ms, tasks.ms) / reprise.ms)} the better rate of LangGraph.`,
+          ]
+        : [],
     targets: [
       {
         what: 'a sequence runs at 70 % of the floor or more, warm',
@@ -50,4 +56,4 @@ export function sequence({ peer, rounds }) {
       },
     ],
   };
-}
+};

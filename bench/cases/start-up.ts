@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import type { BenchCase } from '../lib/bench-case.ts';
 import { wallMs } from '../lib/child.ts';
 import { ms, table } from '../lib/format.ts';
 import { alternate } from '../lib/stats.ts';
@@ -7,7 +8,7 @@ import { alternate } from '../lib/stats.ts';
 const cli = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url));
 
 /** Fixed cost of every command. */
-export function startUp() {
+export const startUp: BenchCase = () => {
   if (!existsSync(cli)) return { title: 'Startup', body: '`dist/` has no CLI.', targets: [] };
   const { node, reprise } = alternate(
     {
@@ -17,7 +18,7 @@ export function startUp() {
     15,
   );
   const ratio = reprise.ms / node.ms;
-  const show = value => `${value.toFixed(2)} times`;
+  const show = (value: number) => `${value.toFixed(2)} times`;
   return {
     title: 'Startup, from process start to process end',
     body: table(
@@ -37,4 +38,4 @@ export function startUp() {
       },
     ],
   };
-}
+};

@@ -1,31 +1,44 @@
+import type { BenchCase } from '../lib/bench-case.ts';
 import { inChild } from '../lib/child.ts';
 import { bytes, percent, table } from '../lib/format.ts';
 
-/** Runs that are recorded as cases: tool calls per session, output of the agent, number of copies. */
+const whole = { isPartial: false, workers: 1, showsThinking: false };
+const partial = { ...whole, isPartial: true };
+
+/** Runs that are recorded as cases. */
 const runs = [
-  ['10 calls', 10, 'whole', 1],
-  ['10 calls, with partial messages', 10, 'partial', 1],
-  ['25 calls', 25, 'whole', 1],
-  ['25 calls, with thinking', 25, 'whole', 1, 'thoughts'],
-  ['25 calls, with partial messages', 25, 'partial', 1],
-  ['40 calls', 40, 'whole', 1],
-  ['three copies, 25 calls each', 25, 'whole', 3],
-  ['three copies, 25 calls each, with partial messages', 25, 'partial', 3],
+  { name: '10 calls', ...whole, calls: 10 },
+  { name: '10 calls, with partial messages', ...partial, calls: 10 },
+  { name: '25 calls', ...whole, calls: 25 },
+  { name: '25 calls, with thinking', ...whole, calls: 25, showsThinking: true },
+  { name: '25 calls, with partial messages', ...partial, calls: 25 },
+  { name: '40 calls', ...whole, calls: 40 },
+  { name: 'three copies, 25 calls each', ...whole, calls: 25, workers: 3 },
+  { name: 'three copies, 25 calls each, with partial messages', ...partial, calls: 25, workers: 3 },
 ];
 
-const exactPercent = value => `${(value * 100).toFixed(1)} %`;
+const exactPercent = (value: number) => `${(value * 100).toFixed(1)} %`;
 
-const keptOf = ({ tape, score, sessions, patches, blobs }) => tape + score + sessions + patches + blobs;
+const measure = (run: (typeof runs)[number]) => ({ name: run.name, ...inChild('tape-size', 'run', run) });
+
+type Measured = ReturnType<typeof measure>;
+
+const keptOf = ({ tape, score, sessions, patches, blobs }: Measured) =>
+  tape + score + sessions + patches + blobs;
 
 /** Share of the output of agents that a recording keeps. */
-export function tapeSize() {
-  const measured = runs.map(([name, ...args]) => ({ name, ...inChild('tape-size', 'run', ...args) }));
+export const tapeSize: BenchCase = () => {
+  const measured = runs.map(measure);
   const captured = inChild('tape-size', 'captured');
-  const of = name => measured.find(run => run.name === name);
-  const share = run => keptOf(run) / run.raw;
+  const of = (name: string) => {
+    const found = measured.find(run => run.name === name);
+    if (!found) throw new Error(`no run ${name}`);
+    return found;
+  };
+  const share = (run: Measured) => keptOf(run) / run.raw;
   const small = of('10 calls');
   const fixed = small.tape + small.score;
-  const target = name => ({
+  const target = (name: string) => ({
     what: `a recording is at most a fifth of the output of its agents: ${name}`,
     value: share(of(name)),
     most: 0.2,
@@ -79,4 +92,4 @@ export function tapeSize() {
       target('25 calls, with partial messages'),
     ],
   };
-}
+};

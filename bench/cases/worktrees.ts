@@ -1,3 +1,4 @@
+import type { BenchCase } from '../lib/bench-case.ts';
 import { inChild } from '../lib/child.ts';
 import { count, ms, table } from '../lib/format.ts';
 import { alternate } from '../lib/stats.ts';
@@ -6,23 +7,27 @@ const workspaces = 50;
 const files = 300;
 const lanes = 5;
 
-const ratio = value => `${value.toFixed(2)} times`;
+type Contender = 'plain' | 'single' | 'lanes';
+
+const ratio = (value: number) => `${value.toFixed(2)} times`;
 
 /** Cost of locks, records and checks on top of the git commands themselves. */
-export function worktrees({ rounds }) {
+export const worktrees: BenchCase = ({ rounds }) => {
   const { result } = alternate(
     { result: () => inChild('worktrees', 'compare', workspaces, files, lanes) },
     rounds,
   );
-  const total = name => result[`${name}MakeMs`] + result[`${name}RemoveMs`];
-  const row = (title, name) => [
+  const makeMs = (name: Contender) => result[`${name}MakeMs` as const];
+  const removeMs = (name: Contender) => result[`${name}RemoveMs` as const];
+  const total = (name: Contender) => makeMs(name) + removeMs(name);
+  const row = (title: string, name: Contender) => [
     title,
-    ms(result[`${name}MakeMs`]),
-    ms(result[`${name}RemoveMs`]),
+    ms(makeMs(name)),
+    ms(removeMs(name)),
     ms(total(name)),
     name === 'plain' ? '' : ratio(total(name) / total('plain')),
   ];
-  const target = (what, name) => ({
+  const target = (what: string, name: Contender) => ({
     what,
     value: total(name) / total('plain'),
     most: 1.2,
@@ -47,4 +52,4 @@ export function worktrees({ rounds }) {
       target('worktrees from parallel lanes take at most 1.2 times as long as plain git', 'lanes'),
     ],
   };
-}
+};

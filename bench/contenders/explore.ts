@@ -1,23 +1,23 @@
 import { search } from '../../src/effects/explore/search.ts';
-import { performingSetup } from '../../src/testing/explored-world.ts';
+import { type ExploredWorld, performingSetup } from '../../src/testing/explored-world.ts';
 import { coldAndWarm, contend } from '../lib/contend.ts';
 
 /** Three workers that claim and land under locks, with private work in between: 33 effects per schedule. */
-function workers({ effect, lane }) {
-  const held = new Set();
+function workers({ effect, lane }: ExploredWorld) {
+  const held = new Set<string>();
   const lock = effect({
     name: 'lock',
-    writes: name => [`lock ${name}`],
+    writes: (name: string) => [`lock ${name}`],
     when: name => !held.has(name),
     perform: name => void held.add(name),
   });
   const unlock = effect({
     name: 'unlock',
-    writes: name => [`lock ${name}`],
+    writes: (name: string) => [`lock ${name}`],
     perform: name => void held.delete(name),
   });
-  const read = effect({ name: 'read', reads: key => [key], perform: () => 0 });
-  const write = effect({ name: 'write', writes: key => [key], perform: () => 0 });
+  const read = effect({ name: 'read', reads: (key: string) => [key], perform: () => 0 });
+  const write = effect({ name: 'write', writes: (key: string) => [key], perform: () => 0 });
   const work = effect({ name: 'work', perform: () => 0 });
   const worker = async () => {
     await lock('dispatch');
@@ -33,19 +33,21 @@ function workers({ effect, lane }) {
   for (const name of ['a', 'b', 'c']) lane(name, worker);
 }
 
-await contend({
-  'in-memory': async ({ args: [policy, schedules] }) => {
+export const methods = {
+  'in-memory': async (_folder: string, policy: 'random' | 'dpor', schedules: number) => {
     let result: Awaited<ReturnType<typeof search>> | undefined;
     const times = await coldAndWarm(async round => {
       result = await search(performingSetup(workers), {
         policy,
-        schedules: Number(schedules),
-        seed: 1 + round * Number(schedules),
+        schedules,
+        seed: 1 + round * schedules,
       });
-      if (result.failure) throw new Error(result.failure.performed.verdict.message);
+      if (result.failure) throw new Error(JSON.stringify(result.failure.performed.verdict));
     });
     if (!result) throw new Error('nothing was explored');
-    const { entries, schedules: performed, cut, isComplete } = result;
-    return { ...times, entries, schedules: performed + cut, isComplete };
+    const { entries, schedules: performed, cut } = result;
+    return { ...times, entries, schedules: performed + cut };
   },
-});
+};
+
+await contend(methods);

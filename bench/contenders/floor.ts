@@ -3,17 +3,16 @@ import { DatabaseSync } from '@photostructure/sqlite';
 import { coldAndWarm, contend } from '../lib/contend.ts';
 
 /** The minimum cost of a durable step on this machine: SQLite alone, with the same settings. */
-function openTable(file) {
+function openTable(file: string) {
   const db = new DatabaseSync(file);
   db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL');
   db.exec('CREATE TABLE steps (seq INTEGER PRIMARY KEY, step TEXT NOT NULL, data TEXT NOT NULL) STRICT');
   return db;
 }
 
-await contend({
+export const methods = {
   /** Inserts rows, `rowsPerCommit` in each transaction. */
-  async rows({ folder, args }) {
-    const [rows, rowsPerCommit] = args.map(Number);
+  async rows(folder: string, rows: number, rowsPerCommit: number) {
     let commits = 0;
     const times = await coldAndWarm(round => {
       const db = openTable(join(folder, `${round}.db`));
@@ -31,4 +30,6 @@ await contend({
     });
     return { ...times, commits };
   },
-});
+};
+
+await contend(methods);

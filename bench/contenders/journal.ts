@@ -6,12 +6,16 @@ import { openEngine } from '../../src/index.ts';
 import { openRunJournal } from '../../src/project/journal/run-journal.ts';
 import { contend } from '../lib/contend.ts';
 import { median } from '../lib/stats.ts';
-import { shapes } from './workflows.ts';
+import { type Shape, shapes } from './workflows.ts';
 
-const surroundings = { env: process.env, err: text => process.stderr.write(text), now: () => Date.now() };
+const surroundings = {
+  env: process.env,
+  err: (text: string) => process.stderr.write(text),
+  now: () => Date.now(),
+};
 
 /** Everything that a run needs: a store, an engine, and optionally a journal. */
-async function open(root, isJournalled) {
+async function open(root: string, isJournalled: boolean) {
   mkdirSync(root, { recursive: true });
   const project = { root, stateDir: join(root, '.reprise', 'state'), commandSuffix: '' };
   const journal = isJournalled
@@ -32,8 +36,8 @@ async function open(root, isJournalled) {
   };
 }
 
-const sizeOf = folder =>
-  readdirSync(folder, { recursive: true })
+const sizeOf = (folder: string) =>
+  readdirSync(folder, { recursive: true, encoding: 'utf8' })
     .map(name => statSync(join(folder, name)))
     .filter(stats => stats.isFile())
     .reduce((sum, { size }) => sum + size, 0);
@@ -41,8 +45,14 @@ const sizeOf = folder =>
 const workflowsFile = fileURLToPath(new URL('./workflows.js', import.meta.url));
 const cli = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url));
 
+interface Flow {
+  readonly shape: Shape;
+  readonly steps: number;
+  readonly record: boolean;
+}
+
 /** Time of the command in a new project. */
-function runCommand(root, { shape, steps, record }) {
+function runCommand(root: string, { shape, steps, record }: Flow) {
   mkdirSync(root, { recursive: true });
   writeFileSync(join(root, 'reprise.yaml'), `record: ${record}\n`);
   writeFileSync(
@@ -61,31 +71,40 @@ function runCommand(root, { shape, steps, record }) {
   return took;
 }
 
-await contend({
-  /** `<shape> <steps> <rounds>`: the cost for users, alternating between `record: true` and no recording. */
-  async command({ folder, args: [shape, steps, rounds] }) {
-    const times = { plain: [], journalled: [] };
-    for (let round = 0; round <= Number(rounds); round++) {
-      for (const name of round % 2 === 0 ? ['plain', 'journalled'] : ['journalled', 'plain']) {
+/** Milliseconds of every warm round. */
+type Rounds = Record<'plain' | 'journalled', number[]>;
+
+const inTurn = (round: number) =>
+  round % 2 === 0 ? (['plain', 'journalled'] as const) : (['journalled', 'plain'] as const);
+
+/** Compares all rounds, and adjacent runs only, because the speed of the disk drifts. */
+const compared = ({ plain, journalled }: Rounds) => ({
+  plainMs: median(plain),
+  journalMs: median(journalled),
+  costOfPairs: median(plain.map((ms, round) => (journalled[round] ?? 0) / ms)) - 1,
+});
+
+export const methods = {
+  /** The cost for users, alternating between `record: true` and no recording. */
+  async command(folder: string, shape: Shape, steps: number, rounds: number) {
+    const times: Rounds = { plain: [], journalled: [] };
+    for (let round = 0; round <= rounds; round++) {
+      for (const name of inTurn(round)) {
         const record = name === 'journalled';
         const took = runCommand(join(folder, `${name}-${round}`), { shape, steps, record });
         if (round > 0) times[name].push(took);
       }
     }
-    return {
-      plainMs: median(times.plain),
-      journalMs: median(times.journalled),
-      costOfPairs: median(times.plain.map((plain, round) => times.journalled[round] / plain)) - 1,
-    };
+    return compared(times);
   },
-  /** `<shape> <steps> <rounds>`: alternates between runs with and without a journal in one warm process. */
-  async cost({ folder, args: [shape, steps, rounds] }) {
-    const workflow = shapes[shape](Number(steps));
-    const times = { plain: [], journalled: [] };
-    const work = { plain: [], journalled: [] };
+  /** Alternates between runs with and without a journal in one warm process. */
+  async cost(folder: string, shape: Shape, steps: number, rounds: number) {
+    const workflow = shapes[shape](steps);
+    const times: Rounds = { plain: [], journalled: [] };
+    const work: Rounds = { plain: [], journalled: [] };
     let bytes = 0;
-    for (let round = 0; round <= Number(rounds); round++) {
-      for (const name of round % 2 === 0 ? ['plain', 'journalled'] : ['journalled', 'plain']) {
+    for (let round = 0; round <= rounds; round++) {
+      for (const name of inTurn(round)) {
         const opened = await open(join(folder, `${name}-${round}`), name === 'journalled');
         const cpuBefore = process.cpuUsage();
         const before = performance.now();
@@ -102,13 +121,11 @@ await contend({
       }
     }
     return {
-      plainMs: median(times.plain),
-      journalMs: median(times.journalled),
-      // Compares adjacent runs only, because the speed of the disk drifts.
-      costOfPairs: median(times.plain.map((plain, round) => times.journalled[round] / plain)) - 1,
+      ...compared(times),
       cpuMs: median(work.journalled) - median(work.plain),
-      plainCpuMs: median(work.plain),
       bytes,
     };
   },
-});
+};
+
+await contend(methods);

@@ -6,10 +6,12 @@ import { acpProtocol } from '../../src/agents/acp/acp.ts';
 import { claudeProtocol } from '../../src/agents/claude/claude.ts';
 import { appServerProtocol } from '../../src/agents/codex/app-server.ts';
 import { codexProtocol } from '../../src/agents/codex/exec.ts';
+import type { Protocol, ProtocolContext } from '../../src/agents/driver/protocol.ts';
 import { addUsage, noUsage } from '../../src/agents/session.ts';
 import { withShownOutputs } from '../../src/engine/recording/encode.ts';
 import { setTextsApart } from '../../src/engine/recording/long-texts.ts';
-import { formatRecording } from '../../src/engine/recording/session-file.ts';
+import { formatRecording, type RecordedSession } from '../../src/engine/recording/session-file.ts';
+import type { StandInSettings } from '../lib/claude-session.ts';
 import { contend } from '../lib/contend.ts';
 
 const repository = fileURLToPath(new URL('../..', import.meta.url));
@@ -28,9 +30,17 @@ const files = ['core', 'workflow', 'process', 'git', 'effects', 'store'].flatMap
     .slice(0, 4),
 );
 
-const quoted = text => JSON.stringify(text);
+const quoted = (text: string) => JSON.stringify(text);
 
-const caseFile = ({ workers, settings, showsThinking }) => `
+interface RecordedRun {
+  /** Number of tool calls of each session. */
+  readonly calls: number;
+  readonly isPartial: boolean;
+  readonly workers: number;
+  readonly showsThinking: boolean;
+}
+
+const caseFile = (settings: string, { workers, showsThinking }: RecordedRun) => `
 description = "A run whose tape is measured."
 show_thinking = ${showsThinking}
 
@@ -55,49 +65,55 @@ steps:
 ${files.map(({ path, text }) => `${quoted(path)} = ${quoted(text)}`).join('\n')}
 `;
 
-const sizesIn = folder =>
-  readdirSync(folder, { recursive: true })
+const sizesIn = (folder: string) =>
+  readdirSync(folder, { recursive: true, encoding: 'utf8' })
     .filter(name => statSync(join(folder, name)).isFile())
     .map(name => ({ name, size: statSync(join(folder, name)).size }));
 
-const sum = sizes => sizes.reduce((all, { size }) => all + size, 0);
+const sum = (numbers: readonly number[]) => numbers.reduce((all, number) => all + number, 0);
 
 const streams = join(repository, 'src', 'agents', 'fixtures', 'streams');
 
 /** Output of a coding agent in a session, without its input. */
-function printedIn(file) {
+function printedIn(file: string) {
   const lines = readFileSync(join(streams, file), 'utf8').trimEnd().split('\n');
   const isTwoWay = lines.some(line => line.startsWith('> '));
   return isTwoWay ? lines.flatMap(line => (line.startsWith('< ') ? line.slice(2) : [])) : lines;
 }
 
-const protocolOf = file =>
-  file.startsWith('acp')
-    ? acpProtocol
-    : file.startsWith('codex-appserver')
-      ? appServerProtocol
-      : file.startsWith('codex')
-        ? codexProtocol
-        : claudeProtocol;
-
-/** Size of the session file in a case, in bytes. */
-function keptOf(file, lines) {
-  const permissions = { preset: 'edit', allow: [], deny: [] };
-  const agent = { name: 'coder', kind: 'claude', permissions };
-  const prompt = 'Create the file, please.';
-  const protocol = protocolOf(file)({
-    request: { agent, prompt, cwd: '/work', permissions },
-    rule: () => ({ kind: 'decided', decision: { kind: 'allow' } }),
-    now: () => Date.now(),
-  });
+function eventsFrom<State>(lines: readonly string[], protocol: Protocol<State>) {
   let { state } = protocol.open();
-  const events = lines.flatMap(line => {
+  return lines.flatMap(line => {
     const step = protocol.take(state, line);
     state = step.state;
     return step.signals.flatMap(signal => (signal.kind === 'event' ? signal.event : []));
   });
-  const texts = events.filter(({ type }) => type === 'text').map(({ text }) => text);
-  const usage = events.filter(({ type }) => type === 'usage').reduce(addUsage, noUsage);
+}
+
+function eventsIn(file: string, lines: readonly string[], context: ProtocolContext) {
+  if (file.startsWith('acp')) return eventsFrom(lines, acpProtocol(context));
+  if (file.startsWith('codex-appserver')) return eventsFrom(lines, appServerProtocol(context));
+  if (file.startsWith('codex')) return eventsFrom(lines, codexProtocol(context));
+  return eventsFrom(lines, claudeProtocol(context));
+}
+
+/** Size of the session file in a case, in bytes. */
+function keptOf(file: string, lines: readonly string[]) {
+  const agent = { name: 'coder', kind: 'claude' } as const;
+  const rules = { allow: [], deny: [] };
+  const prompt = 'Create the file, please.';
+  const events = eventsIn(file, lines, {
+    request: {
+      agent: { ...agent, ...rules, permissions: 'edit', args: [], env: {} },
+      prompt,
+      cwd: '/work',
+      permissions: { ...rules, agent: agent.name, preset: 'edit' },
+    },
+    rule: () => ({ kind: 'decided', decision: { kind: 'allow' } }),
+    now: () => Date.now(),
+  });
+  const texts = events.flatMap(event => (event.type === 'text' ? event.text : []));
+  const usage = events.flatMap(event => (event.type === 'usage' ? event : [])).reduce(addUsage, noUsage);
   const sha = 'a'.repeat(40);
   const before = {
     head: { commit: sha, branch: 'reprise/work/8855r5c66j/work' },
@@ -107,7 +123,7 @@ function keptOf(file, lines) {
     emptyFolders: [],
     refs: {},
   };
-  const recording = {
+  const recording: RecordedSession = {
     kind: 'session',
     file: '',
     ...{ role: 'coder', task: 'run.work', n: 0, order: 0, agent, prompt, promptHash: sha, resumes: false },
@@ -121,7 +137,7 @@ function keptOf(file, lines) {
   return Buffer.byteLength(text) + (blob?.content.length ?? 0);
 }
 
-await contend({
+export const methods = {
   /** Share of the captured streams that their session files keep. */
   async captured() {
     return readdirSync(streams)
@@ -133,31 +149,24 @@ await contend({
       });
   },
 
-  /** `<calls> <partial or whole> <workers> [thoughts]`: records a run, and reports the bytes that were printed and kept. */
-  async run({ folder, args: [calls, kind, workers, thoughts] }) {
+  /** Records a run, and reports the bytes that were printed and kept. */
+  async run(folder: string, run: RecordedRun) {
     const settings = join(folder, 'settings.json');
     const printed = join(folder, 'printed.txt');
-    const plan = { calls: Number(calls), isPartial: kind === 'partial', files, printed };
+    const plan: StandInSettings = { calls: run.calls, isPartial: run.isPartial, files, printed };
     writeFileSync(settings, JSON.stringify(plan));
     const place = join(folder, 'cases', 'measured');
     mkdirSync(place, { recursive: true });
-    writeFileSync(
-      join(place, 'measured.toml'),
-      caseFile({ workers: Number(workers), settings, showsThinking: thoughts === 'thoughts' }),
-    );
+    writeFileSync(join(place, 'measured.toml'), caseFile(settings, run));
     const { status, stdout, stderr } = spawnSync(process.execPath, [reprise, 'test', '--record'], {
       cwd: folder,
       encoding: 'utf8',
     });
     if (status !== 0) throw new Error(`the run was not recorded:\n${stdout}${stderr}`);
     const all = sizesIn(place);
-    const of = pattern => sum(all.filter(({ name }) => pattern.test(name)));
+    const of = (pattern: RegExp) => sum(all.flatMap(({ name, size }) => (pattern.test(name) ? size : [])));
     return {
-      raw: readFileSync(printed, 'utf8')
-        .trim()
-        .split('\n')
-        .map(Number)
-        .reduce((a, b) => a + b, 0),
+      raw: sum(readFileSync(printed, 'utf8').trim().split('\n').map(Number)),
       tape: of(/\.vcr$/),
       score: of(/\.score$/),
       sessions: of(/^sessions\/.*\.jsonl$/),
@@ -167,4 +176,6 @@ await contend({
       case: of(/\.toml$/),
     };
   },
-});
+};
+
+await contend(methods);

@@ -3,25 +3,24 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { median } from './stats.ts';
 
-export interface Order {
-  /** Temporary folder, removed after the case. */
-  readonly folder: string;
-  /** Arguments after the name of the case on the command line. */
-  readonly args: readonly string[];
-}
-
 /** Times in milliseconds: of the first round, and the median of the others. */
 export interface Times {
   readonly coldMs: number;
   readonly ms: number;
 }
 
-/** The main program of a contender: runs the case named on the command line and prints its measurements. */
-export async function contend(cases: Readonly<Record<string, (order: Order) => unknown>>): Promise<void> {
+/** A measurement of a contender. `folder` is temporary and removed afterwards. Arguments and result pass through JSON. */
+type Method = (folder: string, ...args: never[]) => unknown;
+
+/** The main program of a contender: runs the method named on the command line and prints its measurements. */
+export async function contend(methods: Readonly<Record<string, Method>>): Promise<void> {
   const [name = '', ...args] = process.argv.slice(2);
+  const method = methods[name];
+  if (!method) throw new Error(`no method ${name}; methods: ${Object.keys(methods).join(', ')}`);
   const folder = mkdtempSync(join(tmpdir(), 'reprise-bench-'));
   try {
-    const result = await cases[name]?.({ folder, args });
+    // `inChild` checks the arguments against the parameters of the method.
+    const result = await method(folder, ...args.map(text => JSON.parse(text) as never));
     process.stdout.write(`${JSON.stringify(result)}\n`);
   } finally {
     rmSync(folder, { recursive: true, force: true });

@@ -8,8 +8,9 @@ export function finishedButOne(steps: number) {
   const folder = mkdtempSync(join(tmpdir(), 'reprise-bench-'));
   const original = join(folder, 'original');
   mkdirSync(original);
-  const { runId } = killedChild<{ readonly runId: string }>('reprise', 'prepare', steps, original);
+  const { runId } = killedChild('reprise', 'prepare', steps, original);
   return {
+    steps,
     runId,
     original,
     copy() {

@@ -6,39 +6,49 @@ export function median(values: readonly number[]): number {
   return sorted.length % 2 === 1 ? upper : (below + upper) / 2;
 }
 
-/** Returns the median of each numeric field over the rounds. */
-export const medians = <T extends object>(rounds: readonly T[]): T => eachField(rounds, median);
+/** Measurements of one round, by name. */
+export type Figures = Readonly<Record<string, number>>;
 
-/** Returns the mean of each numeric field over the rounds. */
-export const means = <T extends object>(rounds: readonly T[]): T =>
-  eachField(rounds, values => values.reduce((total, value) => total + value, 0) / values.length);
+/** Returns the median of each figure over the rounds. */
+export const medians = <T extends Figures>(rounds: readonly T[]): T => eachFigure(rounds, median);
 
-function eachField<T extends object>(rounds: readonly T[], of: (values: readonly number[]) => number): T {
-  const valuesOf = (field: string) => rounds.map(round => Reflect.get(round, field) as unknown);
-  const isNumber = (value: unknown) => typeof value === 'number';
-  const fields = Object.keys(rounds[0] ?? {}).flatMap(field => {
-    const values = valuesOf(field);
-    return isNumber(values[0]) ? [[field, of(values.map(Number))] as const] : [];
-  });
-  return Object.fromEntries(fields) as T;
+/** Returns the mean of each figure over the rounds. */
+export const means = <T extends Figures>(rounds: readonly T[]): T =>
+  eachFigure(rounds, values => values.reduce((total, value) => total + value, 0) / values.length);
+
+function eachFigure<T extends Figures>(rounds: readonly T[], of: (values: readonly number[]) => number): T {
+  const names = Object.keys(rounds[0] ?? {});
+  return Object.fromEntries(names.map(name => [name, of(rounds.map(round => round[name] ?? 0))])) as T;
 }
 
 /**
- * Runs every contender once per round. Each round starts with a different contender, so that disturbances of the machine
- * affect all of them equally. Returns the medians by name.
+ * Measures every contender once per round. Each round starts with a different contender, so that disturbances of the
+ * machine affect all of them equally. Returns the contenders with the medians of their figures.
  */
-export function alternate<T extends Readonly<Record<string, object>>>(
-  contenders: { readonly [Name in keyof T]: () => T[Name] },
+export function alternateAll<Contender, T extends Figures>(
+  contenders: readonly Contender[],
+  measure: (contender: Contender) => T,
   rounds: number,
-): T {
-  const all = Object.entries<() => object>(contenders).map(([name, run]) => ({
-    name,
-    run,
-    results: [] as object[],
-  }));
+): readonly (readonly [Contender, T])[] {
+  const all = contenders.map(contender => ({ contender, results: [] as T[] }));
   for (let round = 0; round < rounds; round++) {
     const first = round % all.length;
-    for (const { run, results } of [...all.slice(first), ...all.slice(0, first)]) results.push(run());
+    for (const { contender, results } of [...all.slice(first), ...all.slice(0, first)])
+      results.push(measure(contender));
   }
-  return Object.fromEntries(all.map(({ name, results }) => [name, medians(results)])) as T;
+  return all.map(({ contender, results }) => [contender, medians(results)]);
+}
+
+type Contenders = Readonly<Record<string, () => Figures>>;
+type FiguresOf<Run> = Run extends () => infer T ? T : never;
+
+/** Like `alternateAll`, with contenders and results by name. */
+export function alternate<C extends Contenders>(
+  contenders: C,
+  rounds: number,
+): { readonly [Name in keyof C]: FiguresOf<C[Name]> } {
+  const measured = alternateAll(Object.entries(contenders), ([, run]) => run(), rounds);
+  return Object.fromEntries(measured.map(([[name], figures]) => [name, figures])) as {
+    [Name in keyof C]: FiguresOf<C[Name]>;
+  };
 }
