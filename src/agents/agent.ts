@@ -30,6 +30,8 @@ export interface AgentDefinition {
   readonly isRestricted?: boolean | undefined;
   readonly allow: readonly string[];
   readonly deny: readonly string[];
+  /** `allow` if sessions may change the repository outside their workspace. Otherwise they fail. */
+  readonly escapes?: 'allow' | 'fail' | undefined;
   /** Program and first arguments. Defaults to the usual program of the kind. */
   readonly command?: readonly string[] | undefined;
   readonly args: readonly string[];
@@ -103,6 +105,12 @@ export const agentSchema = z
       .optional()
       .describe('Rules for additional actions that the agent is allowed to take.'),
     deny: z.array(rule).optional().describe('Rules for actions that the agent must never take.'),
+    escapes: z
+      .enum(['fail', 'allow'])
+      .optional()
+      .describe(
+        'Whether a session may change the repository outside its workspace: branches, the main checkout, the git configuration. Defaults to `fail`.',
+      ),
     command: words
       .min(1, 'must name a program')
       .optional()

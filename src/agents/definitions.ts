@@ -135,6 +135,7 @@ function definitionOf(name: string, written: WrittenAgent): AgentDefinition {
     args: written.args ?? [],
     env: written.env ?? {},
     systemPrompt: written.system_prompt,
+    escapes: written.escapes,
     maxConcurrency: written.max_concurrency,
     timeoutMs: written.timeout === undefined ? undefined : parseDuration(written.timeout),
     stallTimeoutMs: written.stall_timeout === undefined ? undefined : parseDuration(written.stall_timeout),

@@ -107,6 +107,7 @@ export const errorCatalogue = {
   GIT_NOT_FOUND: 'The `git` program is not installed or not on PATH.',
   NOT_A_REPOSITORY: 'The folder is not in a git repository.',
   WORKSPACE_FAILED: 'A workspace could not be created, saved or removed; no work in it was lost.',
+  WORKSPACE_ESCAPED: 'The agent changed the repository outside its workspace; the message names the changes.',
   CANNOT_LAND: 'The work could not be landed; the message gives the reason.',
   CAPTURE_REFUSED: 'The run or its worktree cannot be captured as a test case; the message gives the reason.',
   // Recordings

@@ -10,6 +10,7 @@ import {
   type ShellRunner,
   type WorktreeSettings,
 } from '../engine/index.ts';
+import { watchEscapes } from '../engine/step/agent/index.ts';
 import { openOnce } from '../engine/step/index.ts';
 import { isOwnerAlive, proveAlive } from '../git/index.ts';
 import { thisProcess } from '../process/index.ts';
@@ -86,7 +87,7 @@ export const liveHost = (tracer?: Tracer): Host => ({
   world: createLiveWorld({ tracer }),
   clock: systemClock,
   ids: systemIds,
-  openSession: lazySessions,
+  openSession: watchEscapes(lazySessions),
   runShell: lazyShells,
 });
 

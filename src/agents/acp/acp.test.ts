@@ -140,7 +140,16 @@ describe('the protocol', () => {
       const methods = offering({ id: 'oauth', name: 'Browser' }, { id: 'openai-api-key', name: 'Key' });
       const lines = [methods, demand, { id: 4, result: {} }, demand].map(line => JSON.stringify(line));
       expect(signalsOf(acpProtocol, lines)).toMatchObject([
-        { message: { method: 'session/new' } },
+        {
+          message: {
+            method: 'session/new',
+            params: {
+              _meta: {
+                claudeCode: { options: { disallowedTools: expect.arrayContaining(['EnterWorktree']) } },
+              },
+            },
+          },
+        },
         { message: { method: 'authenticate', params: { methodId: 'openai-api-key' } } },
         { message: { method: 'session/new' } },
         { verdict: { error: { code: 'AGENT_LOGIN' } } },

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Json } from '../../core/index.ts';
+import { unusableTools } from '../claude/claude.ts';
 import { failed, protocolError } from '../driver/failures.ts';
 import { at, listAt, type RpcId, type Signal, send, textAt, verdict } from '../driver/protocol.ts';
 import type { PermissionPolicy } from '../permissions/permissions.ts';
@@ -41,7 +42,12 @@ export function loadSession(request: SessionRequest, answer: Json): Signal | und
 const sessionParameters = ({ cwd, isStrict }: SessionRequest) => ({
   cwd,
   mcpServers: [],
-  ...(isStrict ? { _meta: { claudeCode: { options: { strictMcpConfig: true } } } } : {}),
+  // For claude-agent-acp. Other agents ignore it.
+  _meta: {
+    claudeCode: {
+      options: { disallowedTools: [...unusableTools], ...(isStrict ? { strictMcpConfig: true } : {}) },
+    },
+  },
 });
 
 /** Returns arguments that make Gemini CLI and Qwen Code start no MCP server: no settings can name the allowed one. */

@@ -26,7 +26,7 @@ import { claudeEvents, claudeResult } from './stream.ts';
 const editingTools = ['Edit', 'Write', 'NotebookEdit'];
 
 /** Tools that leave the workspace of the session, or that wait for a person. */
-const unusableTools = ['EnterWorktree', 'ExitWorktree', 'AskUserQuestion'];
+export const unusableTools: readonly string[] = ['EnterWorktree', 'ExitWorktree', 'AskUserQuestion'];
 
 const unattended =
   'This session runs unattended: no one can answer questions. Decide yourself, or finish and say what you need.';

@@ -25,6 +25,7 @@ import {
   type SessionRecorder,
   sessionFileName,
 } from '../../engine/recording/index.ts';
+import { watchEscapes } from '../../engine/step/agent/index.ts';
 import { openRepository, type Repository } from '../../git/index.ts';
 import { runShellStep, temporaryFolder } from '../../process/index.ts';
 import type { Host } from '../../project/index.ts';
@@ -166,7 +167,7 @@ async function performOneLive(stage: Stage, options: LiveStepContext): Promise<L
     projectRoot: stage.repo,
     task: unit => taskOf(step, unit),
     snapshotProject: true,
-    openSession: settled(lazySessions, manifest),
+    openSession: settled(watchEscapes(lazySessions), manifest),
     runShell: runShellStep,
     onProblem: note,
   });

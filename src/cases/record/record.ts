@@ -12,6 +12,7 @@ import {
 import { openJournal, readJournal } from '../../effects/recording/index.ts';
 import { createRedactor, secretsOf } from '../../effects/redact/index.ts';
 import { createSessionRecorder, SeriesNumbers, type SessionRecorder } from '../../engine/recording/index.ts';
+import { watchEscapes } from '../../engine/step/agent/index.ts';
 import { openRepository } from '../../git/index.ts';
 import { runShellStep, temporaryFolder } from '../../process/index.ts';
 import type { Host } from '../../project/index.ts';
@@ -108,7 +109,7 @@ async function recordOn(
         task: unit => taskOf(name, unit),
         numbers,
         snapshotProject: true,
-        openSession: settled(lazySessions, manifest),
+        openSession: settled(watchEscapes(lazySessions), manifest),
         runShell: runShellStep,
         onProblem: note,
       }),

@@ -166,7 +166,7 @@ export function thereAt(model: Model, path: string): ModelWorktree {
 function commitAll(
   model: Model,
   worktree: ModelWorktree,
-  { message, at }: Pick<SaveRequest, 'message' | 'at'>,
+  { branch, message, at }: Pick<SaveRequest, 'branch' | 'message' | 'at'>,
 ): string {
   const head = model.headOf(worktree);
   if (head !== undefined && model.treeOf(head) === worktree.files) return head;
@@ -177,6 +177,9 @@ function commitAll(
     lines: [`author ${who}`, `committer ${who}`],
     message: Buffer.from(cleanedUp(message)).toString('latin1'),
   });
+  // Another branch that the agent checked out does not move.
+  if (head !== undefined && worktree.head.kind === 'branch' && worktree.head.branch !== branch)
+    model.change(worktree, { head: { kind: 'commit', commit: head } });
   moveHead(model, worktree, commit);
   return commit;
 }

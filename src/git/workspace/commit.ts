@@ -7,6 +7,8 @@ import { untrackedFiles } from '../scratch-index.ts';
 interface CommitAllRequest {
   /** Git in the workspace. */
   readonly git: Git;
+  /** Branch of the workspace. If given, another branch that is checked out does not move. */
+  readonly own?: string | undefined;
   /** Commit from which changes are counted. */
   readonly since?: string | undefined;
   readonly message: string;
@@ -32,11 +34,14 @@ export type CommitResult = { readonly commit: string; readonly branch: string | 
  * unresolved, or if the workspace contains another repository, whose files the commit would not include.
  */
 export async function commitAll(request: CommitAllRequest): Promise<CommitResult> {
-  const { git, since, signal } = request;
+  const { git, own, since, signal } = request;
   const { head, branch, uncommitted, unmerged, embedded } = await worktreeStatus(git);
   if (unmerged.length > 0) throw unfinished(git, unmerged);
   if (embedded.length > 0) throw otherRepository(git.cwd, embedded);
   if (head !== undefined && uncommitted.length === 0) return { kind: 'clean', commit: head, branch };
+  // An agent may have checked out the user's branch, which unverified work must not move.
+  if (head !== undefined && branch !== undefined && own !== undefined && branch !== own)
+    await git.ok(['update-ref', '--no-deref', 'HEAD', head], { hooks: 'skip' });
   await git.ok(['add', '--all'], { signal });
   const result = await commitIndex(git, request);
   // Staging may leave no difference, for example if only line endings changed that git converts.
