@@ -2,6 +2,8 @@
 export const moments: Readonly<Record<string, string>> = {
   'run.started': 'The first event of a run.',
   'run.resumed': 'A process takes over the run, or resumes it.',
+  'run.suspended':
+    'A person, a signal or an exhausted budget stops the run. Written before its sessions have stopped; a resume continues them.',
   'run.completed': 'Every step has ended, and no step failed, except optional ones.',
   'run.failed': 'Every step has ended and at least one failed; or the budget is exhausted.',
   'run.cancelled': 'Every step has ended after a cancel request.',
@@ -35,7 +37,7 @@ export const moments: Readonly<Record<string, string>> = {
   'approval.requested': 'A step asks for an approval.',
   'approval.given': 'The answer was taken from the inbox.',
   'signal.received': 'A signal was taken from the inbox, whether or not a step waits for it yet.',
-  'cancel.requested': 'A person, the keyboard or an exhausted budget asks the run to stop.',
+  'cancel.requested': 'A person or the caller of the library cancels the run.',
 };
 
 const error = 'See [errors in events](#errors-in-events).';
@@ -54,6 +56,10 @@ export const fields: Readonly<Record<string, string>> = {
   'run.started.forkedFrom': 'Run that this one was forked from, and the first step that runs again.',
   'run.resumed.invalidated': 'Paths of steps whose previous result no longer counts. They run again.',
   'run.resumed.steps': `Present if the steps of the definition have changed. ${steps}`,
+  'run.suspended.by': 'Who stopped the run.',
+  'run.suspended.reason': 'Why it was stopped.',
+  'run.suspended.limit': 'Spending limit that was in force when a budget was exhausted.',
+  'run.suspended.error': 'Budget that was exhausted.',
   'run.completed.output': 'Output of the run.',
   'run.failed.error': `The first cause. ${error}`,
   'run.failed.step': 'The step that failed first.',

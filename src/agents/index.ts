@@ -20,6 +20,7 @@ export {
   type SessionHost,
   type SessionRequest,
   type SessionResult,
+  suspendSession,
   type TurnEnd,
   type Usage,
 } from './session.ts';

@@ -1,6 +1,6 @@
 import type { StepPermissions } from '../workflow/index.ts';
 import type { AgentDefinition } from './agent.ts';
-import type { Session, SessionFactory } from './session.ts';
+import { type Session, type SessionFactory, suspendSession } from './session.ts';
 
 /** Opens sessions with agents of every kind. Loads the adapters with the first session. */
 export const lazySessions: SessionFactory = (request, host) => {
@@ -11,6 +11,7 @@ export const lazySessions: SessionFactory = (request, host) => {
   };
   return {
     next: async answer => (await session()).next(answer),
+    suspend: hurry => void session().then(started => suspendSession(started, hurry)),
     cancel: async () => (await session()).cancel(),
     close: async () => {
       if (opened) await (await opened).close();

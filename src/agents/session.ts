@@ -143,10 +143,21 @@ export type SessionFactory = (request: SessionRequest, host: SessionHost) => Ses
 export interface Session {
   /** Continues with the answer to the last question. Without an answer, returns the same question again. */
   next(answer?: HostAnswer): Promise<TurnEnd>;
+  /**
+   * Stops the agent at the next point at which its session can be resumed without losing anything, or at once when `hurry`
+   * aborts. The result is `cancelled`, unless the agent finishes first. Without this method, `cancel` is called.
+   */
+  suspend?(hurry?: AbortSignal): void;
   /** Stops the agent and all its processes. The result is `cancelled`, unless it was already returned. */
   cancel(): Promise<void>;
   /** Lets the agent exit, then stops its remaining processes. Resolves when no process is left. */
   close(): Promise<void>;
+}
+
+/** Suspends a session, or cancels one that cannot be suspended. */
+export function suspendSession(session: Session, hurry?: AbortSignal): void {
+  if (session.suspend) session.suspend(hurry);
+  else void session.cancel();
 }
 
 export type TurnEnd =
@@ -160,7 +171,10 @@ export type TurnEnd =
     };
 
 /** Reason why the host ended a session. A replayed session reports it again. */
-export type SessionCut = { readonly kind: 'timeout' } | { readonly kind: 'budget'; readonly message: string };
+export type SessionCut =
+  | { readonly kind: 'timeout' }
+  | { readonly kind: 'budget'; readonly message: string }
+  | { readonly kind: 'suspend' };
 
 export type HostQuestion =
   | {

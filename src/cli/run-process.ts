@@ -3,7 +3,7 @@ import { writeSync } from 'node:fs';
 import { createInterface } from 'node:readline/promises';
 import type { ReadStream } from 'node:tty';
 import { inspect } from 'node:util';
-import { RepriseError, toErrorData } from '../core/index.ts';
+import { patienceMs, RepriseError, signalReasons, stoppedBy, toErrorData } from '../core/index.ts';
 import {
   type ApprovalQuestion,
   type CommandIo,
@@ -14,10 +14,7 @@ import {
 import { safeText } from '../view/index.ts';
 import { runProgram } from './program.ts';
 
-/**
- * Time that a command gets after a second Ctrl-C to record its end, and a worker to remove the workspace of an ended run,
- * which no other worker would remove. A third Ctrl-C does not wait.
- */
+/** Time that a command gets after a second Ctrl-C to stop its agents and record its end. A third Ctrl-C does not wait. */
 const lastWordsMs = 2_000;
 
 /** The composition root: runs one command in this process, from its arguments to its exit code. */
@@ -40,6 +37,7 @@ export async function runProcess(args: readonly string[]): Promise<void> {
     cwd: process.cwd(),
     now: () => Date.now(),
     interrupt: stop.signal,
+    hurry: stop.hurry,
     ...(isWatched ? { terminal: stderr } : {}),
     ...(isWatched && stdin.isTTY
       ? {
@@ -85,8 +83,8 @@ export async function runProcess(args: readonly string[]): Promise<void> {
 
   const command = runProgram(args, io).catch(fail);
   stop.onForce(async () => {
-    await stop.endChildren();
     await Promise.race([command, new Promise(resolve => setTimeout(resolve, lastWordsMs))]);
+    await stop.endChildren();
     await leave(exitCodes.failed);
   });
   await leave(await command);
@@ -225,6 +223,8 @@ export async function askOnTerminal(
 interface Stop {
   /** Aborted by the first request. Its reason is recorded in the history. */
   readonly signal: AbortSignal;
+  /** Aborted by the second request, or when the patience after the first one is over. */
+  readonly hurry: AbortSignal;
   /** Exit code for the first signal (128 plus its number). `undefined` until a signal arrives. */
   readonly exitCode: number | undefined;
   /** Environment variable that marks every process started from here. */
@@ -237,36 +237,40 @@ interface Stop {
   endChildren(): Promise<void>;
 }
 
-const signals = [
-  ['SIGINT', 2, 'interrupted by Ctrl-C'],
-  ['SIGTERM', 15, 'ended by SIGTERM'],
-  ['SIGHUP', 1, 'the terminal was closed'],
-] as const;
+const numbers = { SIGINT: 2, SIGTERM: 15, SIGHUP: 1 } as const;
 
-/** Listens for SIGINT, SIGTERM and SIGHUP. The first one asks to stop, the second forces it, the third exits at once. */
+/**
+ * Listens for SIGINT, SIGTERM and SIGHUP. The first one asks to stop and gives agents time to reach a point at which
+ * nothing is lost, the second stops them at once, the third exits.
+ */
 function createStop(): Stop {
   const controller = new AbortController();
+  const hurry = new AbortController();
   const marker = { REPRISE_PROCESS: randomUUID() };
   let exitCode: number | undefined;
   let force = async (): Promise<void> => {};
   let forced = false;
-  const handle = (number: number, reason: string) => {
+  const handle = (name: keyof typeof numbers) => {
     if (exitCode === undefined) {
-      exitCode = 128 + number;
+      exitCode = 128 + numbers[name];
+      const reason = signalReasons[name];
       controller.abort(reason);
+      setTimeout(() => hurry.abort(), patienceMs[stoppedBy(reason)]).unref();
     } else if (!forced) {
       forced = true;
+      hurry.abort();
       void force();
     } else process.exit(exitCode);
   };
-  for (const [name, number, reason] of signals) process.on(name, () => handle(number, reason));
+  for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(name, () => handle(name));
   return {
     signal: controller.signal,
+    hurry: hurry.signal,
     get exitCode() {
       return exitCode;
     },
     marker,
-    interrupt: () => handle(2, 'interrupted by Ctrl-C'),
+    interrupt: () => handle('SIGINT'),
     onForce: next => {
       force = next;
     },

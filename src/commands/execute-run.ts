@@ -143,7 +143,8 @@ function limitsOf(
       options.maxConcurrent ?? slotsFromEnv(io) ?? model.maxConcurrentWorkers ?? config.maxConcurrentWorkers,
     budgetMs: model.budgetMs ?? config.budgetMs,
     budget: model.budget ?? config.budget,
-    interrupt: io.interrupt,
+    suspend: io.interrupt,
+    hurry: io.hurry,
     wait: options.wait,
   };
 }
@@ -169,7 +170,7 @@ interface SuspendedRunContext {
 
 /** Asks the user to answer an approval that the run is waiting for. Resolves with whether it was answered. */
 async function answerOne({ io, store, result }: SuspendedRunContext): Promise<boolean> {
-  if (result.status !== 'suspended' || !io.ask || io.interrupt.aborted) return false;
+  if (result.status !== 'waiting' || !io.ask || io.interrupt.aborted) return false;
   const approval = result.waiting.find(
     (waiting): waiting is Waiting & { on: 'approval' } => waiting.on === 'approval',
   );

@@ -32,7 +32,7 @@ describe('a run that waits for an approval', () => {
     expect(readFileSync(join(root, 'done'), 'utf8')).toBe('later\n');
   });
 
-  it('stays suspended without an answer, and a resume asks again', async () => {
+  it('keeps waiting without an answer, and a resume asks again', async () => {
     const root = temporaryProject({ 'approvals.yaml': approvals });
     expect(
       await runCommand({ io: testIo(root, { ask: async () => undefined }) }, { workflow: 'approvals.yaml' }),

@@ -36,7 +36,7 @@ import {
   type WorkerFact,
 } from '../terminal/status/index.ts';
 import { knownCost, RunView } from '../view/index.ts';
-import { dispatcher, waitsToDispatch, workerWorkflow } from '../worker/index.ts';
+import { dispatcher, isUsedUp, waitsToDispatch, workerWorkflow } from '../worker/index.ts';
 import {
   claimsIn,
   openTaskContext,
@@ -54,7 +54,7 @@ async function readStatus(context: TaskContext, written: WrittenTasks): Promise<
   const store = await openStoredRuns(project, 'readonly');
   try {
     const claims = await claimsIn(store);
-    const runs = (await store?.list({ workflow: workerWorkflow, status: 'running' })) ?? [];
+    const runs = (await store?.list({ workflow: workerWorkflow, status: ['running', 'suspended'] })) ?? [];
     const records = (await store?.workers.list()) ?? [];
     const workers: SeenWorker[] = [];
     for (const worker of records) workers.push(await seeWorker(store, worker, project));
@@ -66,7 +66,9 @@ async function readStatus(context: TaskContext, written: WrittenTasks): Promise<
         .filter(run => ownershipOf(run, project).kind !== 'held')
         .map((run): AbandonedRun => {
           const claim = claims.find(({ runId }) => runId === run.runId);
-          return { run, task: claim?.task, by: claim?.by };
+          const isSpent =
+            run.suspension?.by === 'budget' && isUsedUp(run.suspension.limit, context.rules.taskBudget);
+          return { run, task: claim?.task, by: claim?.by, isSpent };
         }),
       parked: parked.map(work => ({
         ...work,

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import type { AgentDefinitions } from '../agents/index.ts';
-import { type ErrorData, RepriseError } from '../core/index.ts';
+import { type ErrorData, failedWorker, RepriseError } from '../core/index.ts';
 import type { Observation } from '../engine/index.ts';
 import {
   type CommandIo,
@@ -66,15 +66,16 @@ export async function workerCommand(
       options.budget === undefined ? undefined : { costUsd: options.budget };
     const journals = await openJournals({ io, project, config, rules, options });
     const host = project.host ?? liveHost(journals?.tracer);
-    const context = { io, config, agents, rules, options, store, view, budget };
+    const failure = new AbortController();
+    const interrupt = AbortSignal.any([io.interrupt, failure.signal]);
+    const context = { io, config, agents, rules, options, store, view, budget, interrupt };
     try {
       const workers = await Promise.all(
         indexes.map(index =>
           prepare({ ...context, project: { ...project, host: { ...host, ...journals?.of(index) } } }, index),
         ),
       );
-      const ends = await Promise.all(workers.map(run => run()));
-      return exitCodeOfWorkers(ends);
+      return exitCodeOfWorkers(await endTogether(workers, failure));
     } finally {
       await journals?.close();
     }
@@ -121,11 +122,28 @@ interface WorkerCommandContext {
   readonly store: Awaited<ReturnType<typeof openStore>>;
   readonly view: WorkersReporter;
   readonly budget: SpendingLimit | undefined;
+  /** Aborts when the workers have to stop. */
+  readonly interrupt: AbortSignal;
+}
+
+/** Runs the workers. If one of them fails, the others suspend their runs before the error is thrown. */
+async function endTogether(
+  workers: readonly (() => Promise<WorkerEnd>)[],
+  failure: AbortController,
+): Promise<readonly WorkerEnd[]> {
+  const run = (worker: () => Promise<WorkerEnd>) =>
+    worker().catch(error => {
+      failure.abort(failedWorker);
+      throw error;
+    });
+  const results = await Promise.allSettled(workers.map(run));
+  for (const result of results) if (result.status === 'rejected') throw result.reason;
+  return results.flatMap(result => (result.status === 'fulfilled' ? [result.value] : []));
 }
 
 /** Loads everything that a worker needs before its lane opens, because a lane may only wait for effects. */
 async function prepare(
-  { io, project, config, agents, rules, options, store, view, budget }: WorkerCommandContext,
+  { io, project, config, agents, rules, options, store, view, budget, interrupt }: WorkerCommandContext,
   index: number,
 ): Promise<() => Promise<WorkerEnd>> {
   const [{ Worker }, { createWorkerEffects }, { builtInsOf }] = await Promise.all([
@@ -157,8 +175,8 @@ async function prepare(
           untilIdle: options.untilIdle,
           maxTasks: options.maxTasks,
           budget,
-          taskBudget: config.budget,
-          interrupt: io.interrupt,
+          interrupt,
+          hurry: io.hurry,
         },
         report: news => view.report(index, news),
       });

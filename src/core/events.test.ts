@@ -19,6 +19,7 @@ const complete: Readonly<Record<EventType, Record<string, unknown>>> = {
     base: { ref: 'main', commit: 'c' },
   },
   'run.resumed': { invalidated: ['a'], steps: [] },
+  'run.suspended': { by: 'budget', reason: '', limit: { costUsd: 0.5, tokens: 1 }, error },
   'run.completed': { output: null },
   'run.failed': { error, step: 'a' },
   'run.cancelled': { reason: '' },

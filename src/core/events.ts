@@ -70,6 +70,20 @@ const dataSchemas = {
     /** Paths of all steps, as in `run.started`, if the steps of the definition have changed. */
     steps: z.array(name).optional(),
   }),
+  /** The run was stopped and can be resumed. Written before the process waits for its sessions to stop. */
+  'run.suspended': z.strictObject({
+    by: z.enum(['person', 'signal', 'budget']),
+    reason: z.string(),
+    /** Limits that were in force when a budget was exhausted. */
+    limit: z
+      .strictObject({
+        costUsd: z.number().nonnegative().optional(),
+        tokens: z.number().nonnegative().optional(),
+      })
+      .optional(),
+    /** Why the budget is exhausted. */
+    error: errorData.optional(),
+  }),
   'run.completed': z.strictObject({ output: json }),
   'run.failed': z.strictObject({ error: errorData, step: name.optional() }),
   'run.cancelled': z.strictObject({ reason: z.string() }),

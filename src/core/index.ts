@@ -37,6 +37,7 @@ export {
   truth,
   wholeFrom,
 } from './schema.ts';
+export { failedWorker, patienceMs, signalReasons, stoppedBy } from './stop.ts';
 export { nearest } from './suggest.ts';
 export {
   type Clock,

@@ -186,7 +186,7 @@ describe('suspension', () => {
     const { model } = workflow('gate', { steps: [side, ok, ship] });
     const first = await engine.start({ workflow: model });
     expect(first).toMatchObject({
-      status: 'suspended',
+      status: 'waiting',
       waiting: [{ step: 'ok', on: 'approval', message: 'Ship it?' }],
     });
     await store.post(

@@ -16,14 +16,11 @@ import { foldHistory, type ReplayResult, replayHistory } from './history/replay.
 import { interruptedSteps, resumeEvent } from './history/resume.ts';
 import { type RunResult, resultOf } from './run/result.ts';
 import { RunLoop } from './run/run-loop.ts';
-import { buildGraph, type Graph } from './state/graph.ts';
+import { buildGraph, type Graph, isOutside } from './state/graph.ts';
 import type { RunState } from './state/run-state.ts';
 
 /** Whether a step of the workflow or of a child workflow acts outside of this process. */
-const needsWork = (workflow: WorkflowModel): boolean =>
-  hasStep(workflow, ({ body }) => outside.has(body.kind));
-
-const outside: ReadonlySet<string> = new Set(['run', 'agent', 'land', 'built-in']);
+const needsWork = (workflow: WorkflowModel): boolean => hasStep(workflow, ({ body }) => isOutside(body));
 
 /** Whether a step of the workflow or of a child workflow uses the git repository. */
 const needsRepository = (workflow: WorkflowModel): boolean =>
@@ -54,6 +51,10 @@ export interface RunOptions {
   readonly budget?: SpendingLimit | undefined;
   /** Signal that cancels the run. Its reason is recorded. */
   readonly interrupt?: AbortSignal | undefined;
+  /** Signal that suspends the run: a resume continues its sessions. Its reason is recorded. */
+  readonly suspend?: AbortSignal | undefined;
+  /** Signal that stops sessions of a suspended run at once, instead of at the end of a tool call. */
+  readonly hurry?: AbortSignal | undefined;
   /** Whether to keep waiting when only an approval or a signal can advance the run. Defaults to `false`. */
   readonly wait?: boolean | undefined;
 }
@@ -103,6 +104,8 @@ export class Engine {
   readonly #environment: Environment;
   readonly #observe: Observer;
   readonly #effects: EngineEffects;
+  /** Runs in progress, with the controllers that suspend them. */
+  readonly #running = new Map<string, AbortController>();
   #opened = 0;
 
   constructor(environment: Environment, observe?: Observer) {
@@ -119,12 +122,21 @@ export class Engine {
     this.#effects = createEffects(environment, this.#observe);
   }
 
+  /**
+   * Suspends a run of this engine, or all of them. Their results follow from `start`, `resume` and `fork`, once their
+   * sessions have stopped in an orderly way; a resume continues the same sessions.
+   */
+  suspend({ runId, reason = 'suspended' }: { readonly runId?: string; readonly reason?: string } = {}): void {
+    for (const [id, controller] of this.#running)
+      if (runId === undefined || runId === id) controller.abort(reason);
+  }
+
   /** Loads code that runs need. Must be called outside of lanes, which may wait only for effects. */
   prepare(): Promise<void> {
     return this.#effects.loadWork();
   }
 
-  /** Starts a run and returns when it ends or suspends. Throws INPUT_INVALID before anything is written. */
+  /** Starts a run and returns when it ends, waits or is suspended. Throws INPUT_INVALID before anything is written. */
   async start(options: StartOptions): Promise<RunResult> {
     checkOptions(options);
     const { source } = options;
@@ -149,7 +161,7 @@ export class Engine {
   }
 
   /**
-   * Takes over a run and returns when it ends or suspends. Finished steps are kept and the rest runs; a failed or
+   * Takes over a run and returns when it ends, waits or is suspended. Finished steps are kept and the rest runs; a failed or
    * cancelled run continues where it stopped. Throws RUN_OWNED if another process owns the run, and
    * DEFINITION_CHANGED if a step that already ran has changed; in both cases nothing is written. Throws
    * HISTORY_INVALID after it has quarantined a run whose history cannot be read.
@@ -307,6 +319,7 @@ export class Engine {
   async #loop({ state, runId, lease, options, usedMs }: LoopStart): Promise<void> {
     const { workflow } = state.graph.root;
     state.root = this.#environment.projectRoot;
+    const own = new AbortController();
     const totalMs = options.budgetMs ?? workflow.budgetMs;
     const loop = new RunLoop({
       environment: this.#environment,
@@ -319,9 +332,18 @@ export class Engine {
       spending: options.budget ?? workflow.budget,
       budget: totalMs === undefined ? undefined : { totalMs, leftMs: Math.max(0, totalMs - usedMs) },
       interrupt: options.interrupt,
+      suspend: {
+        signal: options.suspend ? AbortSignal.any([own.signal, options.suspend]) : own.signal,
+        hurry: options.hurry,
+      },
       wait: options.wait ?? false,
     });
-    await loop.run();
+    this.#running.set(runId, own);
+    try {
+      await loop.run();
+    } finally {
+      this.#running.delete(runId);
+    }
   }
 }
 

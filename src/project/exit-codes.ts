@@ -14,7 +14,7 @@ export const exitCodes = {
 
 export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes];
 
-/** Returns the exit code for a run that has ended or is suspended. */
+/** Returns the exit code for a run that has ended, waits or is suspended. A signal has its own exit code. */
 export function exitCodeOfResult(result: RunResult): ExitCode {
   switch (result.status) {
     case 'completed':
@@ -23,8 +23,10 @@ export function exitCodeOfResult(result: RunResult): ExitCode {
       return exitCodeOfFailure(result.error);
     case 'cancelled':
       return exitCodes.failed;
-    case 'suspended':
+    case 'waiting':
       return exitCodes.needsPerson;
+    case 'suspended':
+      return result.by === 'budget' ? exitCodes.budget : exitCodes.failed;
   }
 }
 

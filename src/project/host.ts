@@ -73,6 +73,8 @@ export interface CommandIo {
   now(): number;
   /** Signal that aborts when the process has to stop. Its reason is recorded in the history. */
   readonly interrupt: AbortSignal;
+  /** Signal that aborts when a process that has to stop must not wait any longer. */
+  readonly hurry?: AbortSignal | undefined;
   /** Replacement for the real world in test cases. */
   readonly host?: Host | undefined;
   /** Stream for the live view. Absent if the output is not a terminal. */

@@ -106,6 +106,7 @@ export function requireNotEnded({ runId, status, endedAt }: RunSummary, what: st
 
 const endedWords: Readonly<Record<RunStatus, string>> = {
   running: 'has not ended',
+  waiting: 'has not ended',
   suspended: 'has not ended',
   completed: 'completed',
   failed: 'failed',

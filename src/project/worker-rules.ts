@@ -38,6 +38,7 @@ async function decideRules(
     ...settings,
     branch,
     tasks: config.tasks ?? defaultTaskSource,
+    ...(config.budget ? { taskBudget: config.budget } : {}),
     ...(agent === undefined ? {} : { agent }),
   };
 }

@@ -29,7 +29,14 @@ const move = fc.oneof(
     arbitrary: fc.record({
       kind: fc.constant('status' as const),
       runId,
-      status: fc.constantFrom<RunStatus>('running', 'suspended', 'completed', 'failed', 'cancelled'),
+      status: fc.constantFrom<RunStatus>(
+        'running',
+        'waiting',
+        'suspended',
+        'completed',
+        'failed',
+        'cancelled',
+      ),
     }),
   },
 );

@@ -153,15 +153,15 @@ export function describeClaims(open: OpenStore): void {
     );
 
     it(
-      'are held while their run is suspended or has no owner',
+      'are held while their run is waiting or has no owner',
       withStore(open, async ({ store }) => {
         await withRuns(store, 'r1', 'r2');
         await store.claims.take(request('r1'));
-        await store.release('r1', lease, 'suspended');
+        await store.release('r1', lease, 'waiting');
         expect(await store.claims.isHeld({ task: 'fix-readme', token: 1, runId: 'r1' })).toBe(true);
         expect(await store.claims.take(request('r2', { seen: 1 }))).toMatchObject({
           kind: 'taken',
-          claim: { runStatus: 'suspended' },
+          claim: { runStatus: 'waiting' },
         });
       }),
     );

@@ -1,5 +1,6 @@
 import { RepriseError, type Timestamp } from '../core/index.ts';
 import type { Fence, RunStatus } from './port.ts';
+import { isOpen } from './runs.ts';
 
 /**
  * Claims on tasks. A task has a fencing token that grows with every claim. A claim request names the token that the
@@ -91,7 +92,7 @@ export interface Settlement {
 
 /** Whether a person or an unfinished run holds the claim. */
 export const isHeld = ({ state, runId, runStatus }: Claim): boolean =>
-  state === 'held' && (runId === null || runStatus === 'running' || runStatus === 'suspended');
+  state === 'held' && (runId === null || isOpen(runStatus));
 
 /** Answer of the store, with the claim to store if it changes. */
 export interface ClaimDecision<Answer> {

@@ -81,7 +81,7 @@ async function play(store: EventStore, moves: readonly Move[]): Promise<void> {
       }
       case 'release':
         if (!belief) break;
-        await store.release(run, belief.lease, 'suspended');
+        await store.release(run, belief.lease, 'waiting');
         if (holder.get(run) === who) holder.delete(run);
     }
   }

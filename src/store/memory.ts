@@ -212,12 +212,27 @@ const leaseStateOf = ({ epoch, holder, events }: Run) => ({
   lastSeq: events.length,
 });
 
-const toSummary = ({ runId, workflow, status, startedAt, endedAt, epoch, holder }: Run): RunSummary => ({
+const suspensionIn = (events: readonly EventRow[]): Pick<RunSummary, 'suspension'> => {
+  const row = events.findLast(([, , type]) => type === 'run.suspended');
+  return row ? { suspension: JSON.parse(row[6]) } : {};
+};
+
+const toSummary = ({
   runId,
   workflow,
   status,
   startedAt,
   endedAt,
+  epoch,
+  holder,
+  events,
+}: Run): RunSummary => ({
+  runId,
+  workflow,
+  status,
+  startedAt,
+  endedAt,
+  ...(status === 'suspended' ? suspensionIn(events) : {}),
   owner: holder && { ...holder, epoch },
 });
 

@@ -41,8 +41,8 @@ export function describeOwnership(open: OpenStore): void {
       'grants a released run at once and never reuses an epoch',
       withStore(open, async ({ store }) => {
         const lease = await store.createRun(newRun('r1'));
-        await store.release('r1', lease, 'suspended');
-        expect(await store.list()).toMatchObject([{ owner: null, status: 'suspended' }]);
+        await store.release('r1', lease, 'waiting');
+        expect(await store.list()).toMatchObject([{ owner: null, status: 'waiting' }]);
         const result = await store.acquire({ ...takeover('r1'), provablyDead: undefined });
         expect(result).toMatchObject({ kind: 'acquired', lease: { epoch: 2 } });
       }),
@@ -171,7 +171,7 @@ export function describeOwnership(open: OpenStore): void {
       'fences out the process that released the run',
       withStore(open, async ({ store }) => {
         const lease = await store.createRun(newRun('r1'));
-        await store.release('r1', lease, 'suspended');
+        await store.release('r1', lease, 'waiting');
         const batch = { runId: 'r1', lease, expectedSeq: 1, at: time(1), events: [completed('a')] };
         await expect(store.append(batch)).rejects.toMatchObject({ code: 'FENCED' });
         expect(await store.renew('r1', lease, time(99_000))).toBe(false);

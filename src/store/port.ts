@@ -1,4 +1,4 @@
-import type { HistoryEvent, Json, NewEvent, Timestamp } from '../core/index.ts';
+import type { EventOf, HistoryEvent, Json, NewEvent, Timestamp } from '../core/index.ts';
 import type { ClaimStore } from './claims.ts';
 import type { WorkerRecord, WorkerRegistry } from './runs.ts';
 
@@ -137,8 +137,11 @@ export interface Batch {
   readonly consumed?: readonly number[];
 }
 
-/** `suspended`: no step can continue without a person or a signal. */
-export type RunStatus = 'running' | 'suspended' | 'completed' | 'failed' | 'cancelled';
+/**
+ * `waiting`: no step can continue without a person, a signal event or a timer. `suspended`: stopped by a person, a signal
+ * or a budget; a resume continues it.
+ */
+export type RunStatus = 'running' | 'waiting' | 'suspended' | 'completed' | 'failed' | 'cancelled';
 
 export interface RunQuery {
   readonly limit?: number | undefined;
@@ -153,6 +156,8 @@ export interface RunSummary {
   readonly status: RunStatus;
   readonly startedAt: Timestamp;
   readonly endedAt: Timestamp | null;
+  /** Why the run is suspended. Absent unless it is. */
+  readonly suspension?: EventOf<'run.suspended'>['data'] | undefined;
   /** Current owner; null if the run was released. */
   readonly owner: (Owner & { readonly epoch: number; readonly expiresAt: Timestamp }) | null;
 }

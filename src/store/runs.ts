@@ -84,14 +84,20 @@ export interface RunOutcome {
 /** Status of the run after a batch, from its last `run.*` event; `undefined` if it has none. */
 export function outcomeOf(events: readonly NewEvent[], at: Timestamp): RunOutcome | undefined {
   const status = events.map(event => statusAfter(event.type)).findLast(after => after !== undefined);
-  return status && { status, endedAt: status === 'running' ? null : at };
+  return status && { status, endedAt: isOpen(status) ? null : at };
 }
+
+/** Whether a run with this status has not ended. */
+export const isOpen = (status: RunStatus | null): boolean =>
+  status === 'running' || status === 'waiting' || status === 'suspended';
 
 function statusAfter(type: HistoryEvent['type']): RunStatus | undefined {
   switch (type) {
     case 'run.started':
     case 'run.resumed':
       return 'running';
+    case 'run.suspended':
+      return 'suspended';
     case 'run.completed':
       return 'completed';
     case 'run.failed':

@@ -60,7 +60,7 @@ export function describeSummaries(open: OpenStore): void {
       }),
     );
 
-    it.each<RunStatus>(['running', 'suspended', 'completed', 'failed', 'cancelled'])(
+    it.each<RunStatus>(['running', 'waiting', 'suspended', 'completed', 'failed', 'cancelled'])(
       'keep the status %s with which a run is released',
       async status => {
         await withStore(open, async ({ store }) => {
@@ -92,7 +92,7 @@ export function describeSummaries(open: OpenStore): void {
     it(
       'can be filtered by status, in the same order',
       withStore(open, async ({ store }) => {
-        const statuses: RunStatus[] = ['running', 'suspended', 'completed', 'failed', 'cancelled', 'running'];
+        const statuses: RunStatus[] = ['running', 'waiting', 'completed', 'failed', 'cancelled', 'running'];
         for (const [index, status] of statuses.entries()) {
           const workflow = index === 0 ? 'other' : 'fix';
           const lease = await store.createRun(newRun(`r${index}`, { at: time(index), workflow }));
@@ -101,9 +101,9 @@ export function describeSummaries(open: OpenStore): void {
         const ids = async (query: Parameters<typeof store.list>[0]) =>
           (await store.list(query)).map(summary => summary.runId);
         expect(await ids({ status: 'running' })).toEqual(['r5', 'r0']);
-        expect(await ids({ status: ['suspended', 'running'] })).toEqual(['r5', 'r1', 'r0']);
-        expect(await ids({ status: ['running', 'suspended'], workflow: 'fix' })).toEqual(['r5', 'r1']);
-        expect(await ids({ status: ['running', 'suspended'], limit: 2 })).toEqual(['r5', 'r1']);
+        expect(await ids({ status: ['waiting', 'running'] })).toEqual(['r5', 'r1', 'r0']);
+        expect(await ids({ status: ['running', 'waiting'], workflow: 'fix' })).toEqual(['r5', 'r1']);
+        expect(await ids({ status: ['running', 'waiting'], limit: 2 })).toEqual(['r5', 'r1']);
         expect(await ids({ status: 'failed', workflow: 'other' })).toEqual([]);
         expect(await ids({ status: [] })).toEqual([]);
       }),

@@ -72,6 +72,8 @@ export function eventLine(event: HistoryEvent, context: EventLineContext): Event
         `run ${event.runId} resumed${again > 0 ? `: ${count(again, 'step')} to run again` : ''}`,
       );
     }
+    case 'run.suspended':
+      return line('waiting', `suspending: ${safeLine(event.data.reason)}`);
     case 'run.completed':
       return line('completed', `completed in ${formatDuration(view.elapsedMs())}`);
     case 'run.failed': {
@@ -116,7 +118,9 @@ export function eventLine(event: HistoryEvent, context: EventLineContext): Event
       );
     }
     case 'step.interrupted':
-      return line('retrying', 'was interrupted, running again');
+      return view.suspension
+        ? line('waiting', 'stopped, to be continued')
+        : line('retrying', 'was interrupted, running again');
     case 'step.suspended':
       return event.data.on === 'signal'
         ? line('waiting', `waiting for signal ${safeLine(event.data.signal ?? '')}`)
@@ -213,6 +217,7 @@ export function eventNote(event: HistoryEvent): string {
       return `${event.data.step ? `${safeLine(event.data.step)}: ` : ''}${errorLine(event.data.error)}`;
     case 'step.failed':
       return errorLine(event.data.error);
+    case 'run.suspended':
     case 'run.cancelled':
     case 'step.cancelled':
       return safeLine(event.data.reason);

@@ -16,6 +16,6 @@ it('has marks that are one column wide, and an ASCII variant', () => {
   expect(JSON.stringify(glyphsFor(false))).toMatch(/^[\u0020-\u007E]*$/);
 });
 
-it('shows a suspended run as waiting and an unknown status as pending', () => {
+it('marks a suspended run as waiting and an unknown status as pending', () => {
   expect(['suspended', 'failed', 'toString'].map(toStatusWord)).toEqual(['waiting', 'failed', 'pending']);
 });

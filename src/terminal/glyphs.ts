@@ -84,7 +84,7 @@ const colours: Readonly<Record<StatusWord, Colour | undefined>> = {
 
 export const statusColour = (status: StatusWord): Colour | undefined => colours[status];
 
-/** Converts a status from a run or a file. A suspended run is shown as waiting, an unknown status as pending. */
+/** Converts a status from a run or a file. A suspended run has the mark of a waiting one; an unknown status is pending. */
 export function toStatusWord(word: string): StatusWord {
   if (word === 'suspended') return 'waiting';
   return Object.hasOwn(colours, word) ? (word as StatusWord) : 'pending';

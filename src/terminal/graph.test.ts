@@ -26,7 +26,7 @@ const statuses = new Map([
   ['release/pack', 'cancelled'],
   ['release', 'cancelled'],
   ['docs', 'running'],
-  ['ok', 'suspended'],
+  ['ok', 'waiting'],
 ]);
 
 describe('the graph as text', () => {

@@ -7,7 +7,7 @@ import type { StepProgress, WaitingFor } from './step-progress.ts';
 export interface RunStatusReport {
   readonly view: RunView;
   readonly waiting: readonly Waiting[];
-  /** Result of the run. Its status is `suspended` unless the run has ended. */
+  /** Result of the run. Its status is `waiting` unless the run has ended or is suspended. */
   readonly result: RunResult;
   readonly source: string | undefined;
 }
@@ -46,7 +46,18 @@ function toWaiting(step: string, wait: WaitingFor): Waiting {
   }
 }
 
-function resultFrom(runId: string, { end }: RunView, waiting: readonly Waiting[]): RunResult {
+const suspended = (
+  runId: string,
+  { by, reason, error }: NonNullable<RunView['suspension']>,
+): Extract<RunResult, { status: 'suspended' }> => ({
+  runId,
+  status: 'suspended',
+  by,
+  reason,
+  ...(error ? { error } : {}),
+});
+
+function resultFrom(runId: string, { end, suspension }: RunView, waiting: readonly Waiting[]): RunResult {
   switch (end?.type) {
     case 'run.completed':
       return { runId, status: 'completed', output: end.data.output };
@@ -55,6 +66,7 @@ function resultFrom(runId: string, { end }: RunView, waiting: readonly Waiting[]
     case 'run.cancelled':
       return { runId, status: 'cancelled', reason: end.data.reason };
     case undefined:
-      return { runId, status: 'suspended', waiting };
+      if (suspension) return suspended(runId, suspension);
+      return { runId, status: 'waiting', waiting };
   }
 }

@@ -220,14 +220,14 @@ it('distinguishes steps that a fork reused from those that ran', async () => {
   expect(view.overlap.most).toBe(1);
 });
 
-it('agrees with the engine on what a suspended run is waiting for', async () => {
+it('agrees with the engine on what a waiting run is waiting for', async () => {
   const ok = approve('ok', { message: 'Ship it?' });
   const sig = step('sig', { run: (_, ctx) => ctx.waitForSignal('go') });
   const { engine, history } = testEngine();
   const result = await engine.start({ workflow: workflow('gate', { steps: [ok, sig] }).model });
   const view = viewOf(await history(result.runId));
   const waits = view.steps.flatMap(({ path, waits }) => waits.map(wait => ({ step: path, ...wait })));
-  expect(result).toMatchObject({ status: 'suspended', waiting: waits });
+  expect(result).toMatchObject({ status: 'waiting', waiting: waits });
 });
 
 it('keeps the reason of a cancellation', () => {

@@ -35,6 +35,8 @@ export class RunView {
   readonly endings: StepProgress[] = [];
   /** Reason of a requested cancellation. */
   cancelling: string | undefined;
+  /** Why the run was suspended, until it is resumed. */
+  suspension: EventOf<'run.suspended'>['data'] | undefined;
   end: RunEnd | undefined;
   resumes = 0;
   readonly #board = new StepBoard();
@@ -130,6 +132,9 @@ export class RunView {
       case 'run.resumed':
         this.runId ??= event.runId;
         this.#resume(event, at);
+        break;
+      case 'run.suspended':
+        this.suspension = event.data;
         break;
       case 'run.completed':
       case 'run.failed':
@@ -270,6 +275,7 @@ export class RunView {
     this.resumes++;
     this.end = undefined;
     this.cancelling = undefined;
+    this.suspension = undefined;
     for (const step of this.active) {
       this.overlap.stop(step, diedAt);
       step.idleMs += at - diedAt;

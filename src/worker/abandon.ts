@@ -9,6 +9,7 @@ import {
 } from '../core/index.ts';
 import type { Environment, RunResult } from '../engine/index.ts';
 import { bestEffort } from '../engine/step/index.ts';
+import type { SpendingLimit } from '../workflow/index.ts';
 import { dispatcher, firstLineOf, type WorkerNews } from './contract.ts';
 import type { WorkerEffects } from './effects/effects.ts';
 
@@ -114,7 +115,9 @@ export function errorOf(result: UnfinishedResult): ErrorData {
     case 'cancelled':
       return { code: 'CANCELLED', message: result.reason };
     case 'suspended':
-      return toErrorData(new RepriseError('INTERNAL', 'the run of a worker was suspended'));
+      return result.error ?? { code: 'CANCELLED', message: result.reason };
+    case 'waiting':
+      return toErrorData(new RepriseError('INTERNAL', 'the run of a worker waits for an answer'));
   }
 }
 
@@ -129,6 +132,8 @@ export interface UnfinishedWork {
   readonly parked?: string | undefined;
   /** The process was asked to stop. Unset if a person cancelled the run instead. */
   readonly wasStopped?: true | undefined;
+  /** Limits that were in force when a budget stopped the run. */
+  readonly limit?: SpendingLimit | undefined;
   readonly costUsd: number | null;
   readonly tokens: number;
 }
@@ -175,6 +180,7 @@ function unfinishedDetailsOf(history: readonly HistoryEvent[]): UnfinishedDetail
   let task: string | undefined;
   let parked: string | undefined;
   let wasStopped = false;
+  let limit: SpendingLimit | undefined;
   let costUsd: number | null = 0;
   let tokens = 0;
   for (const event of history) {
@@ -184,6 +190,7 @@ function unfinishedDetailsOf(history: readonly HistoryEvent[]): UnfinishedDetail
     else if (event.type === 'transition.taken' && event.data.from === dispatcher)
       task = event.data.args?.['task'];
     else if (event.type === 'landing.parked') parked = event.data.branch;
+    else if (event.type === 'run.suspended') limit = event.data.limit;
     else if (event.type === 'cancel.requested')
       wasStopped = event.data.by === undefined && event.data.error === undefined;
     else if (event.type === 'session.ended') {
@@ -197,6 +204,7 @@ function unfinishedDetailsOf(history: readonly HistoryEvent[]): UnfinishedDetail
     ...(task === undefined ? {} : { task }),
     ...(parked === undefined ? {} : { parked }),
     ...(wasStopped ? { wasStopped } : {}),
+    ...(limit ? { limit } : {}),
     costUsd,
     tokens,
   };

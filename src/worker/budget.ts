@@ -51,5 +51,12 @@ export class WorkerBudget {
   }
 }
 
+/** Whether a run that stopped at `limit` has used up the budget of its task, which has not been raised since. */
+export const isUsedUp = (limit: SpendingLimit = {}, taskBudget: SpendingLimit = {}): boolean =>
+  isReached(limit.costUsd, taskBudget.costUsd) || isReached(limit.tokens, taskBudget.tokens);
+
+const isReached = (limit: number | undefined, budget: number | undefined): boolean =>
+  limit !== undefined && budget !== undefined && limit >= budget;
+
 const least = (a: number | undefined, b: number | undefined): number | undefined =>
   a === undefined ? b : Math.min(a, b ?? a);

@@ -3,7 +3,7 @@ import type { Environment } from '../engine/index.ts';
 import type { RepositoryOnce } from '../engine/step/index.ts';
 import type { Branches } from '../git/index.ts';
 import type { ClaimState, WorkerRecord } from '../store/index.ts';
-import type { Scope } from '../workflow/index.ts';
+import type { Scope, SpendingLimit } from '../workflow/index.ts';
 import type { TaskSource, WorkerSettings } from '../workflow/yaml/index.ts';
 import type { WorkerEffects } from './effects/effects.ts';
 import type { Task, TaskProblem } from './tasks/task.ts';
@@ -54,6 +54,14 @@ export type WorkerNews =
       readonly branch?: string | undefined;
       readonly hint?: string | undefined;
     }
+  /** The run was stopped and keeps its task. The next worker continues it, unless the task has used up its own budget. */
+  | {
+      readonly kind: 'suspended';
+      readonly task: string | undefined;
+      readonly runId: string;
+      readonly reason: string;
+      readonly hint?: string | undefined;
+    }
   /** A workspace or branch could not be removed; `reprise gc` removes it later. */
   | { readonly kind: 'leftover'; readonly what: string; readonly why: string }
   | { readonly kind: 'ended'; readonly reason: EndReason };
@@ -81,6 +89,8 @@ export interface WorkerRules extends WorkerSettings {
   /** Branch that tasks are read from and landed on. */
   readonly branch: string;
   readonly tasks: TaskSource;
+  /** Spending limit of a single task. */
+  readonly taskBudget?: SpendingLimit | undefined;
 }
 
 /** Name of the workflow whose runs are the iterations of workers. */

@@ -1,3 +1,4 @@
+export { isUsedUp } from './budget.ts';
 export {
   dispatcher,
   type EndReason,

@@ -1,5 +1,7 @@
 import type { Environment } from '../engine/index.ts';
 import type { RunSummary } from '../store/index.ts';
+import type { SpendingLimit } from '../workflow/index.ts';
+import { isUsedUp } from './budget.ts';
 import { workerWorkflow } from './contract.ts';
 
 /** State that a sleeping worker compares with. */
@@ -40,19 +42,26 @@ export function differenceFrom(
 }
 
 /** Filter for the runs that may be abandoned. */
-export const unfinished = { workflow: workerWorkflow, status: 'running' } as const;
+export const unfinished = { workflow: workerWorkflow, status: ['running', 'suspended'] } as const;
 
-type LivenessContext = Pick<Environment, 'isAlive'>;
+type LivenessContext = Pick<Environment, 'isAlive'> & {
+  /** Spending limit of a single task. */
+  readonly taskBudget: SpendingLimit | undefined;
+};
 
-/** Ids of the abandoned runs, oldest first: runs without an owner or with a dead owner. */
+/**
+ * Ids of the abandoned runs, oldest first: runs without an owner or with a dead owner. A run that has used up its own
+ * budget is left alone until that budget is raised.
+ */
 export const abandonedAmong = (runs: readonly RunSummary[], judge: LivenessContext): readonly string[] =>
   runs
     .filter(run => isAbandoned(run, judge))
     .map(({ runId }) => runId)
     .reverse();
 
-const isAbandoned = ({ owner }: RunSummary, { isAlive }: LivenessContext): boolean =>
-  owner === null || !isAlive(owner);
+const isAbandoned = ({ owner, suspension }: RunSummary, { isAlive, taskBudget }: LivenessContext): boolean =>
+  !(suspension?.by === 'budget' && isUsedUp(suspension.limit, taskBudget)) &&
+  (owner === null || !isAlive(owner));
 
 /**
  * Synchronous form of the comparison, for schedulers. `main` is the tip of the branch, or `undefined` if reading it

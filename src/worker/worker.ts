@@ -10,11 +10,12 @@ import {
 } from '../engine/index.ts';
 import { isHeld } from '../store/index.ts';
 import type { SpendingLimit } from '../workflow/index.ts';
-import { abandonTask, errorOf } from './abandon.ts';
-import { WorkerBudget } from './budget.ts';
+import { abandonTask, errorOf, type UnfinishedWork } from './abandon.ts';
+import { isUsedUp, WorkerBudget } from './budget.ts';
 import {
   type Dispatch,
   type EndReason,
+  firstLineOf,
   type TaskEnd,
   type WorkerActivity,
   type WorkerEnd,
@@ -39,9 +40,10 @@ export interface WorkerOptions {
   readonly maxTasks?: number | undefined;
   /** Spending limit of all its tasks together. */
   readonly budget?: SpendingLimit | undefined;
-  /** Spending limit of a single task. */
-  readonly taskBudget?: SpendingLimit | undefined;
+  /** Suspends the runs of the worker and ends it. */
   readonly interrupt: AbortSignal;
+  /** Stops sessions of a suspended run at once. */
+  readonly hurry?: AbortSignal | undefined;
 }
 
 export interface WorkerDependencies {
@@ -71,12 +73,15 @@ export class Worker {
   /** Task problems that were reported last, as JSON. */
   #complained = '[]';
   #hasImpossibleTask = false;
+  /** Whether its own budget has stopped a run. What is left may be too little to notice. */
+  #isBroke = false;
   readonly #budget: WorkerBudget;
   readonly #tasks: TaskEnd[] = [];
 
   constructor(dependencies: WorkerDependencies) {
     this.#dependencies = dependencies;
-    this.#budget = new WorkerBudget(dependencies.options);
+    const { options, rules } = dependencies;
+    this.#budget = new WorkerBudget({ budget: options.budget, taskBudget: rules.taskBudget });
   }
 
   get name(): string {
@@ -206,7 +211,7 @@ export class Worker {
     if (await effects.isStopped(options.interrupt)) return 'stopped';
     if (once && this.#tasks.length > 0) return 'once';
     if (maxTasks !== undefined && this.#tasks.length >= maxTasks) return 'max-tasks';
-    return this.#budget.isEmpty ? 'budget' : undefined;
+    return this.#isBroke || this.#budget.isEmpty ? 'budget' : undefined;
   }
 
   /** Resumes the first abandoned run that this worker can acquire. Returns whether there was one. */
@@ -252,7 +257,8 @@ export class Worker {
   }
 
   #limits(): RunOptions {
-    return { interrupt: this.#dependencies.options.interrupt, budget: this.#budget.forOne() };
+    const { interrupt, hurry } = this.#dependencies.options;
+    return { suspend: interrupt, hurry, budget: this.#budget.forOne() };
   }
 
   async #ended(result: RunResult, { isTakenOver = false } = {}): Promise<IterationResult> {
@@ -273,6 +279,7 @@ export class Worker {
       this.#tasks.push({ task: task.task.id, runId, error: undefined });
       return { kind: 'progressed' };
     }
+    if (result.status === 'suspended') return this.#suspended(result, unfinished);
     // The previous owner was asked to stop: the task has not failed and can be picked again.
     const wasStopped = isTakenOver && result.status === 'cancelled' && unfinished.wasStopped === true;
     // A task that is given back has not failed either, unless the worker ends with it.
@@ -291,6 +298,21 @@ export class Worker {
     return result.status === 'failed' && unfinished.task === undefined
       ? { kind: 'not-dispatched' }
       : { kind: 'progressed' };
+  }
+
+  /** Leaves a suspended run to the next worker. It keeps its task, its workspace and its sessions. */
+  #suspended(
+    { runId, by, reason, error }: Extract<RunResult, { status: 'suspended' }>,
+    { task, limit }: UnfinishedWork,
+  ): IterationResult {
+    const { taskBudget } = this.#dependencies.rules;
+    if (by === 'budget') {
+      this.#tasks.push({ task, runId, error });
+      this.#isBroke ||= !isUsedUp(limit, taskBudget);
+    }
+    if (task !== undefined)
+      this.#report({ kind: 'suspended', task, runId, reason: firstLineOf(reason), hint: error?.hint });
+    return { kind: 'progressed' };
   }
 
   async #change(seen: WakeSnapshot): Promise<WakeReason> {
@@ -381,7 +403,7 @@ function stoppedIfCancelled(thrown: unknown): EndReason {
 const isAnythingReady = ({ board }: TaskReading): boolean => pickTask(board).kind === 'task';
 
 const isAnyWorkerBusy = ({ board }: TaskReading): boolean =>
-  board.claims.some(claim => isHeld(claim) && claim.runId !== null);
+  board.claims.some(claim => isHeld(claim) && claim.runId !== null && claim.runStatus !== 'suspended');
 
 function whyOf({ board, unread }: TaskReading): string {
   if (unread && board.tasks.length === 0) return 'the list of tasks cannot be read';

@@ -1,3 +1,5 @@
+import { writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import type { HistoryEvent } from '../../src/core/events.ts';
 import { isSameProcess } from '../../src/process/table.ts';
@@ -5,6 +7,7 @@ import { until } from '../e2e/run-inline.ts';
 import { installedAgents } from './support/install.ts';
 import {
   type AgentName,
+  type AgentProject,
   agentProject,
   costOfAnAnswer,
   endsIn,
@@ -20,6 +23,10 @@ import {
 const endless = 'tail -f /dev/null & echo started > started.txt; tail -f /dev/null';
 const mayRunIt = `permissions: { allow: ["Bash(${endless})"] }`;
 const endlessSteps = stepsFor(['claude', 'acp', 'server'], mayRunIt) + stepsFor(['codex']);
+/** Runs until the file `go.txt` appears. */
+const short = 'echo started > started.txt; until test -f go.txt; do sleep 0.1; done';
+const shortSteps =
+  stepsFor(['claude', 'acp', 'server'], `permissions: { allow: ["Bash(${short})"] }`) + stepsFor(['codex']);
 const limit = { status: 429, message: 'Too many requests. Try again in 1 second.', resetsInS: 1 };
 const write = (path: string) => ({ say: 'I write it.', actions: [{ write: { path, content: 'x\n' } }] });
 
@@ -79,22 +86,66 @@ describe.skipIf(!installedAgents())('the session of a step', () => {
     }
   });
 
-  test('is stopped by Ctrl-C, with all processes that it started', async () => {
-    const project = await agentProject({
-      script: scriptFor(everyAgent, () => [{ say: 'I wait.', actions: [{ run: endless }] }]),
-      steps: endlessSteps,
+  /** Writes a file, runs a command and finishes. An agent whose command was cut off finishes too. */
+  const threeRequests = (run: string) =>
+    scriptFor(everyAgent, () => ({ index }) => {
+      if (index === 0) return write('first.txt');
+      return index === 1 ? { say: 'I wait.', actions: [{ run }] } : { say: 'All is well.' };
     });
+
+  const expectContinued = async (project: AgentProject) => {
+    const history = await project.history();
+    expect(history.at(-1)).toMatchObject({ type: 'run.completed' });
+    for (const agent of everyAgent) {
+      const sessions = sessionsIn(history).filter(({ step }) => step === agent);
+      expect(sessions.map(({ resumes }) => resumes)).toEqual([undefined, true]);
+      expect(new Set(sessions.map(({ sessionId }) => sessionId)).size).toBe(1);
+      const asked = project.model.requestsFor(`do-${agent}`).map(({ index }) => index);
+      expect(asked, agent).toEqual([...new Set(asked)]);
+      expect(asked.slice(0, 2), agent).toEqual([0, 1]);
+    }
+  };
+
+  test.each([
+    ['SIGINT', 130, 'person'],
+    ['SIGTERM', 143, 'signal'],
+    ['SIGHUP', 129, 'signal'],
+  ] as const)('is suspended by %s and continues without repeating a request', async (signal, code, by) => {
+    const project = await agentProject({ script: threeRequests(short), steps: shortSteps });
+    const run = project.start('run', 'flow');
+    await until(() => project.inWorkspaces('started.txt').length === everyAgent.length);
+    run.kill(signal);
+    await until(() => /stopping \d+ sessions|stopping a session/.test(run.stderr));
+    for (const file of project.inWorkspaces('started.txt'))
+      writeFileSync(join(project.root, '.reprise', dirname(file), 'go.txt'), '');
+    expectCode(await run.ended, code);
+    expect(project.processes()).toEqual([]);
+    const history = await project.history();
+    expect(of(history, 'run.suspended').map(({ data }) => data.by)).toEqual([by]);
+    expect(of(history, 'session.ended').map(({ data }) => data.outcome)).toEqual(
+      everyAgent.map(() => 'suspended'),
+    );
+    expectCode(await project.reprise('resume'), 0);
+    await expectContinued(project);
+    // Claude Code stopped after its command, so the model sees the true result of it.
+    const [, , last] = project.model.requestsFor('do-claude');
+    expect(last?.conversation.turns.map(({ text }) => text).join('\n')).not.toMatch(
+      /interrupted by user|STOP/,
+    );
+  });
+
+  test('is stopped at once by a second Ctrl-C, with all processes that it started', async () => {
+    const project = await agentProject({ script: threeRequests(endless), steps: endlessSteps });
     const run = project.start('run', 'flow');
     await until(() => project.inWorkspaces('started.txt').length === everyAgent.length);
     expect(project.processes().length).toBeGreaterThan(3 * everyAgent.length);
     run.kill('SIGINT');
+    await until(() => run.stderr.includes('Ctrl-C stops at once'));
+    run.kill('SIGINT');
     expectCode(await run.ended, 130);
     expect(project.processes()).toEqual([]);
-    const history = await project.history();
-    expect(of(history, 'session.ended').map(({ data }) => data.outcome)).toEqual(
-      everyAgent.map(() => 'cancelled'),
-    );
-    expect(history.at(-1)).toMatchObject({ type: 'run.cancelled' });
+    expectCode(await project.reprise('resume'), 0);
+    await expectContinued(project);
   });
 
   test('resumes after a kill of the CLI, once all orphaned processes are stopped', async () => {

@@ -59,4 +59,4 @@ const [run] = await store.list();
 if (run && (await store.read(run.runId)).some(({ type }) => type === 'step.failed')) noteFailure();
 const result = run ? await engine.resume({ workflow, runId: run.runId }) : await engine.start({ workflow });
 await close();
-process.exitCode = result.status === 'suspended' ? 3 : 0;
+process.exitCode = result.status === 'waiting' ? 3 : 0;

@@ -105,7 +105,7 @@ function slowProject() {
   return project;
 }
 
-test('a run that Ctrl-C cancelled replays', async () => {
+test('a run that Ctrl-C suspended replays', async () => {
   const project = slowProject();
   const running = project.begin(['run', 'fix', '--json']);
   await until(() => project.has('.git/working'));

@@ -31,7 +31,7 @@ const startWaiting = async (project: TestProject, file: string, event: string) =
 };
 
 describe('reprise approve', () => {
-  it('answers a suspended run, which a resume continues', async () => {
+  it('answers a waiting run, which a resume continues', async () => {
     const project = createProject({ files: { 'approval.yaml': approval } });
     const stopped = await project.run(['run', 'approval.yaml']);
     expect(stopped.code).toBe(3);
@@ -130,7 +130,7 @@ describe('reprise signal', () => {
     [['plain text'], 'plain text'],
     [['null'], null],
     [[], null],
-  ])('delivers %j to a suspended run', async (payload, heard) => {
+  ])('delivers %j to a waiting run', async (payload, heard) => {
     const project = createProject({ files: { 'listener.mjs': listener } });
     expect(await project.run(['run', 'listener.mjs'])).toMatchObject({ code: 3 });
     const sent = await project.run(['signal', await newestRun(project), 'go', ...payload]);
@@ -208,7 +208,7 @@ describe('reprise cancel', () => {
     expect(await run.ended).toMatchObject({ code: 1 });
   });
 
-  it('cancels a suspended run immediately, without running anything', async () => {
+  it('cancels a waiting run immediately, without running anything', async () => {
     const project = createProject({ files: { 'approval.yaml': approval } });
     await project.run(['run', 'approval.yaml']);
     const id = await newestRun(project);

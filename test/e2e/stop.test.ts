@@ -45,7 +45,7 @@ describe('a signal', () => {
     ['SIGTERM', 143, 'ended by SIGTERM'],
     ['SIGHUP', 129, 'the terminal was closed'],
   ] as const)(
-    '%s cancels the run, stops the whole process tree and exits with %i',
+    '%s suspends the run, stops the whole process tree and exits with %i',
     async (signal, code, reason) => {
       const project = createProject({ files: { 'tree.yaml': tree } });
       const run = project.start(['run', 'tree.yaml']);
@@ -58,8 +58,8 @@ describe('a signal', () => {
       expect(ended.stderr).toContain('next: reprise resume');
       expect(processes.map(isSameProcess)).toEqual([false, false, false]);
       const events = await history(project);
-      expect(types(events).slice(-3)).toEqual(['step.cancelled grow', 'step.skipped last', 'run.cancelled']);
-      expect(events.at(-1)?.data?.reason).toBe(reason);
+      expect(types(events).slice(-2)).toEqual(['run.suspended', 'step.interrupted grow']);
+      expect(events.at(-2)?.data?.reason).toBe(reason);
       expect(project.read('marks')).toBe('first\ngrow\n');
     },
   );

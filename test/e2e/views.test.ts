@@ -35,14 +35,14 @@ describe('reprise list', () => {
     expect(await project.run(['list', '--json'])).toMatchObject({ code: 0, stdout: '', stderr: '' });
     for (const name of ['diamond', 'failing', 'gate']) await project.run(['run', name]);
     expect(await output(project, 'list')).toMatchInlineSnapshot(`
-      "◔  <run>  gate  suspended  <ago>
+      "◔  <run>  gate  waiting  <ago>
       ✗  <run>  failing  failed  <ago>  took <took>
       ✓  <run>  diamond  completed  <ago>  took <took>
       "
     `);
     const rows = parseLines<Record<string, unknown>>((await project.run(['list', '--json'])).stdout);
     expect(rows.map(({ workflow, status }) => [workflow, status])).toEqual([
-      ['gate', 'suspended'],
+      ['gate', 'waiting'],
       ['failing', 'failed'],
       ['diamond', 'completed'],
     ]);
@@ -129,7 +129,7 @@ describe('reprise show', () => {
     const project = createProject({ files });
     await project.run(['run', 'gate']);
     expect(await output(project, 'show')).toMatchInlineSnapshot(`
-      "gate (.reprise/workflows/gate.yaml), run <run>: suspended
+      "gate (.reprise/workflows/gate.yaml), run <run>: waiting
       no process is running it
       … gate is waiting for you
 
@@ -142,7 +142,7 @@ describe('reprise show', () => {
     `);
     expect(parseLines((await project.run(['show', '--json'])).stdout)).toMatchObject([
       {
-        status: 'suspended',
+        status: 'waiting',
         waiting: [{ step: 'ok', on: 'approval' }],
         next: [expect.stringMatching(/^reprise approve \w+ ok$/)],
       },

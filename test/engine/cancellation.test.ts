@@ -201,14 +201,15 @@ describe('a time budget', () => {
   });
   const { model } = workflow('w', { steps: [patient], budget: { minutes: 10 } });
 
-  it('ends the run as failed with the budget in the message', async () => {
+  it('suspends the run with the budget in the message', async () => {
     const { engine, events, clock } = timedEngine();
     const result = await clock.until(engine.start({ workflow: model }));
     expect(result).toMatchObject({
-      status: 'failed',
+      status: 'suspended',
+      by: 'budget',
       error: { code: 'BUDGET_EXCEEDED', message: 'the run took longer than its budget of 10m 00s' },
     });
-    expect(endsOf(events)).toEqual({ patient: 'cancelled' });
+    expect(endsOf(events)).toEqual({});
     const [start, end] = [events[0], events.at(-1)].map(event => Date.parse(event?.at ?? ''));
     expect((end ?? 0) - (start ?? 0)).toBe(600_000);
   });
@@ -219,9 +220,9 @@ describe('a time budget', () => {
     const second = await clock.until(
       engine.resume({ workflow: model, runId: first.runId, budgetMs: 12 * 60_000 }),
     );
-    expect(second).toMatchObject({ status: 'failed', error: { code: 'BUDGET_EXCEEDED' } });
+    expect(second).toMatchObject({ status: 'suspended', error: { code: 'BUDGET_EXCEEDED' } });
     const lives = events
-      .filter(({ type }) => type === 'run.resumed' || type === 'run.failed')
+      .filter(({ type }) => type === 'run.resumed' || type === 'run.suspended')
       .map(event => Date.parse(event.at));
     expect((lives[2] ?? 0) - (lives[1] ?? 0)).toBe(120_000);
     const third = await clock.until(

@@ -34,14 +34,14 @@ describe('a child workflow', () => {
     const { engine, store } = testEngine();
     const first = await engine.start({ workflow: model });
     expect(first).toMatchObject({
-      status: 'suspended',
+      status: 'waiting',
       waiting: [0, 1, 2].map(n => ({ step: `use${n}/ok`, on: 'approval', message: `take ${n}?` })),
     });
     for (const n of [2, 0]) {
       await store.post(first.runId, { kind: 'approval', step: `use${n}/ok`, choice: 'approve' }, at);
     }
     const second = await engine.resume({ workflow: model, runId: first.runId });
-    expect(second).toMatchObject({ status: 'suspended', waiting: [{ step: 'use1/ok' }] });
+    expect(second).toMatchObject({ status: 'waiting', waiting: [{ step: 'use1/ok' }] });
     await store.post(first.runId, { kind: 'approval', step: 'use1/ok', choice: 'approve' }, at);
     expect(await engine.resume({ workflow: model, runId: first.runId })).toMatchObject({
       status: 'completed',
@@ -236,7 +236,7 @@ describe('a child workflow', () => {
     const outer = step('outer', { uses: workflow('child', { steps: [approve('ok', { message: 'ok?' })] }) });
     const { engine, events } = testEngine();
     const result = await engine.start({ workflow: workflow('w', { steps: [outer] }).model });
-    expect(result).toMatchObject({ status: 'suspended', waiting: [{ step: 'outer/ok' }] });
+    expect(result).toMatchObject({ status: 'waiting', waiting: [{ step: 'outer/ok' }] });
     expect(endsOf(events)).toEqual({});
   });
 });

@@ -21,12 +21,12 @@ describe('a wait for a signal', () => {
     const { engine, store } = testEngine();
     const started = await engine.start({ workflow: model });
     expect(started).toMatchObject({
-      status: 'suspended',
+      status: 'waiting',
       waiting: [{ step: 'waits', on: 'signal', signal: 'go' }],
     });
     await store.post(started.runId, { kind: 'signal', name: 'go', payload: 'one' }, at);
     const resumed = await engine.resume({ workflow: model, runId: started.runId });
-    expect(resumed.status).toBe('suspended');
+    expect(resumed.status).toBe('waiting');
     await store.post(started.runId, { kind: 'signal', name: 'go', payload: 'two' }, at);
     const result = await engine.resume({ workflow: model, runId: started.runId });
     expect(result).toMatchObject({ status: 'completed', output: { waits: ['one', 'two'] } });
@@ -82,7 +82,7 @@ describe('a wait for a signal', () => {
     const { runId } = await engine.start({ workflow: model });
     await store.post(runId, { kind: 'signal', name: 'go', payload: { n: 'x' } }, at);
     expect(await engine.resume({ workflow: model, runId })).toMatchObject({
-      status: 'suspended',
+      status: 'waiting',
       waiting: [{ step: 'waits', on: 'signal', signal: 'go' }],
     });
     expect(logged).toEqual([
@@ -104,7 +104,7 @@ describe('a wait for a signal', () => {
     for (const payload of ['bad', 'worse', { n: 2 }])
       await store.post(runId, { kind: 'signal', name: 'go', payload }, at);
     await store.post(runId, { kind: 'signal', name: 'other', payload: 'o' }, at);
-    expect((await engine.resume({ workflow: model, runId })).status).toBe('suspended');
+    expect((await engine.resume({ workflow: model, runId })).status).toBe('waiting');
     await store.post(runId, { kind: 'signal', name: 'last', payload: 'l' }, at);
     expect(await engine.resume({ workflow: model, runId })).toMatchObject({
       output: { waits: [[{ n: 2 }, 'o'], 'l'] },
@@ -120,7 +120,7 @@ describe('a wait for a signal', () => {
     const { runId } = await engine.start({ workflow: model });
     await store.post(runId, { kind: 'signal', name: 'go', payload: 'first' }, at);
     expect(await engine.resume({ workflow: model, runId })).toMatchObject({
-      status: 'suspended',
+      status: 'waiting',
       waiting: [{ step: 'b' }],
     });
     await store.post(runId, { kind: 'signal', name: 'go', payload: 'second' }, at);
@@ -262,7 +262,7 @@ describe('an approval', () => {
     await store.post(runId, { kind: 'approval', step: 'gate', choice: 'maybe' }, at);
     await store.post(runId, { kind: 'approval', step: 'ship', choice: 'ship' }, at);
     await store.post(runId, { kind: 'approval', step: 'nowhere', choice: 'ship' }, at);
-    expect(await engine.resume({ workflow: model, runId })).toMatchObject({ status: 'suspended' });
+    expect(await engine.resume({ workflow: model, runId })).toMatchObject({ status: 'waiting' });
     expect(await store.inbox(runId)).toEqual([]);
     await store.post(runId, { kind: 'approval', step: 'gate', choice: 'ship' }, at);
     await store.post(runId, { kind: 'approval', step: 'gate', choice: 'reject' }, at);

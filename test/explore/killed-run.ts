@@ -127,7 +127,7 @@ export class KilledRun {
     const { status } = await (run
       ? engine.resume({ workflow, runId: run.runId })
       : engine.start({ workflow }));
-    return status === 'suspended' ? 'suspended' : 'ended';
+    return status === 'waiting' ? 'suspended' : 'ended';
   }
 
   /** Resumes until the run has ended. A failed run counts as ended: resuming it would retry it. */

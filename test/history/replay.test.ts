@@ -61,6 +61,6 @@ function resultOf(history: readonly HistoryEvent[]): unknown {
     case 'run.cancelled':
       return { runId, status: 'cancelled', reason: last.data.reason };
     default:
-      return expect.objectContaining({ runId, status: 'suspended' });
+      return expect.objectContaining({ runId, status: 'waiting' });
   }
 }

@@ -40,7 +40,7 @@ async function resumeToEnd(
 ): Promise<readonly HistoryEvent[]> {
   for (;;) {
     const result = await engine.resume({ workflow: model, runId });
-    if (result.status !== 'suspended') return store.read(runId);
+    if (result.status !== 'waiting') return store.read(runId);
     for (const waiting of result.waiting) await answer(store, runId, waiting);
   }
 }

@@ -34,11 +34,10 @@ interface Wait {
   readonly sign: RegExp;
   /** Last lines of output of the worker. */
   readonly says: readonly string[];
-  /** Files on reprise/parked/one that differ from main. */
-  readonly parked: readonly string[];
   readonly claims: readonly string[];
 }
 
+const suspends = 'worker-1  suspended one: interrupted by Ctrl-C';
 const stops = 'worker-1  stopped by request';
 
 const waits: Readonly<Record<string, Wait>> = {
@@ -47,37 +46,32 @@ const waits: Readonly<Record<string, Wait>> = {
     first: project => hold(project, dispatchLock),
     sign: /waiting for another worker to pick a task/,
     says: [stops],
-    parked: [],
     claims: [],
   },
   'a running agent': {
     project: { agents: { implement: `echo half > half.txt; ${never}` }, tasks: task },
     sign: /^\d+$/m,
-    says: ['worker-1  released one: interrupted by Ctrl-C; its work is on reprise/parked/one', stops],
-    parked: ['half.txt'],
-    claims: ['one released'],
+    says: [suspends, stops],
+    claims: ['one held'],
   },
   'an agent without changes': {
     project: { agents: { implement: never }, tasks: task },
     sign: /^\d+$/m,
-    says: ['worker-1  released one: interrupted by Ctrl-C', stops],
-    parked: [],
-    claims: ['one released'],
+    says: [suspends, stops],
+    claims: ['one held'],
   },
   'the verification': {
     project: { agents: { implement: writes }, tasks: task, config: `workers: { verify: "${never}" }` },
     sign: /^\d+$/m,
-    says: ['worker-1  released one: interrupted by Ctrl-C; its work is on reprise/parked/one', stops],
-    parked: ['issues/one.md', 'new.txt'],
-    claims: ['one released'],
+    says: [suspends, stops],
+    claims: ['one held'],
   },
   'the landing of another process': {
     project: { agents: { implement: writes }, tasks: task },
     first: project => hold(project, landLock),
     sign: /waiting for process \d+ to finish its landing/,
-    says: ['worker-1  released one: interrupted by Ctrl-C; its work is on reprise/parked/one', stops],
-    parked: ['issues/one.md', 'new.txt'],
-    claims: ['one released'],
+    says: [suspends, stops],
+    claims: ['one held'],
   },
   'the rate limit of an agent to reset': {
     project: {
@@ -87,9 +81,8 @@ const waits: Readonly<Record<string, Wait>> = {
       tasks: task,
     },
     sign: /worker-1 {2}pausing for 5m/,
-    says: ['worker-1  released one: interrupted by Ctrl-C; its work is on reprise/parked/one', stops],
-    parked: ['half.txt'],
-    claims: ['one released'],
+    says: [suspends, stops],
+    claims: ['one held'],
   },
   'a free slot of an agent': {
     project: {
@@ -100,48 +93,38 @@ workers: { agent: slow }`,
     },
     first: project => hold(project, agentLock),
     sign: /waiting for a free slot of agent slow/,
-    says: ['worker-1  released one: interrupted by Ctrl-C', stops],
-    parked: [],
-    claims: ['one released'],
+    says: [suspends, stops],
+    claims: ['one held'],
   },
   'the setup of a worktree': {
     project: { agents: { implement: writes }, tasks: task, config: `worktrees: { setup: "${never}" }` },
     sign: /^\d+$/m,
-    says: ['worker-1  released one: interrupted by Ctrl-C', stops],
-    parked: [],
-    claims: ['one released'],
+    says: [suspends, stops],
+    claims: ['one held'],
   },
   'a checkout that blocks the landing': {
     project: { agents: { implement: 'echo theirs > a.txt; echo "<next>land</next>"' }, tasks: task },
     first: project => project.write({ 'a.txt': 'mine\n' }),
     sign: /waiting to land one, which is done/,
-    says: ['worker-1  released one: interrupted by Ctrl-C; its work is on reprise/parked/one', stops],
-    parked: ['a.txt', 'issues/one.md'],
-    claims: ['one released'],
+    says: [suspends, stops],
+    claims: ['one held'],
   },
   'a command that lists the tasks': {
     project: { agents: { implement: writes }, config: `tasks: { command: "${never}" }` },
     sign: /^\d+$/m,
     says: [stops],
-    parked: [],
     claims: [],
   },
   'new tasks': {
     project: { agents: { implement: writes } },
     sign: /sleeping: /,
     says: [stops],
-    parked: [],
     claims: [],
   },
 };
 
 const claimsOf = (project: WorkerProject) =>
   project.inStore(async store => (await store.claims.list()).map(({ task, state }) => `${task} ${state}`));
-
-const parkedFiles = (project: WorkerProject): readonly string[] =>
-  project.git('branch', '--list', 'reprise/parked/*') === ''
-    ? []
-    : project.git('diff', '--name-only', 'main', 'reprise/parked/one').split('\n');
 
 describe('Ctrl-C while a worker waits for', () => {
   it.each(Object.entries(waits))(
@@ -157,11 +140,11 @@ describe('Ctrl-C while a worker waits for', () => {
       expect(linesOf(stderr).slice(-says.length), stderr).toEqual(says);
       expect(code).toBe(130);
       expect(project.git('rev-parse', 'main')).toBe(main);
-      expect(parkedFiles(project)).toEqual(wait.parked);
       expect(await claimsOf(project)).toEqual(wait.claims);
       const held = [dispatchLock, agentLock, landLock].map(lock => join(project.root, lock));
-      const { locks, ...left } = await project.leftovers();
-      expect({ ...left, locks: locks.filter(lock => !held.includes(lock)) }).toEqual(nothingLeft);
+      const { locks, worktrees, branches, ...left } = await project.leftovers();
+      const kept = wait.claims.length > 0 ? { worktrees: [], branches: [] } : { worktrees, branches };
+      expect({ ...left, ...kept, locks: locks.filter(lock => !held.includes(lock)) }).toEqual(nothingLeft);
     },
   );
 });
@@ -250,14 +233,12 @@ describe('a second Ctrl-C', () => {
     const worker = project.worker(['--json']);
     await until(() => project.marks().length > 0);
     worker.kill('SIGINT');
-    await until(() => worker.stdout.includes('"cancel.requested"'));
+    await until(() => worker.stdout.includes('"run.suspended"'));
     worker.kill('SIGKILL');
     await worker.ended;
     project.tell('mild', '');
     const other = await project.worker(['--until-idle']).ended;
     expect(other.code, other.stderr).toBe(0);
-    expect(other.stderr).toContain('released one: interrupted by Ctrl-C; its work is on reprise/parked/one');
-    expect(parkedFiles(project)).toEqual(expect.arrayContaining(['half.txt']));
     expect(project.landed()).toEqual(['one']);
     expect(await project.leftovers()).toEqual(nothingLeft);
   });

@@ -106,6 +106,8 @@ export interface ClaudeState {
   readonly held: Extract<AgentVerdict, { kind: 'ok' }> | undefined;
   /** Reset time of the last reported limit. */
   readonly resetsAt: string | undefined;
+  /** Whether the agent is to stop after its current tool calls. */
+  readonly isSuspending: boolean;
   /** Tool inputs of pending permission requests, by request id. */
   readonly pendingRequests: Readonly<Record<string, Json>>;
 }
@@ -121,10 +123,14 @@ const initial: ClaudeState = {
   isNotified: false,
   held: undefined,
   resetsAt: undefined,
+  isSuspending: false,
   pendingRequests: {},
 };
 
 type ClaudeMessage = NonNullable<ReturnType<typeof parseObject>>;
+
+/** Hook that lets a suspended session stop between two requests to the model. Without a timeout it would expire. */
+const afterTools = { hookCallbackIds: ['after-tool'], timeout: 86_400 };
 
 /** Two-way stream-json of Claude Code. */
 export function claudeProtocol(context: ProtocolContext): Protocol<ClaudeState> {
@@ -135,7 +141,7 @@ export function claudeProtocol(context: ProtocolContext): Protocol<ClaudeState> 
         send({
           type: 'control_request',
           request_id: 'initialize',
-          request: { subtype: 'initialize', hooks: null },
+          request: { subtype: 'initialize', hooks: { PostToolUse: [afterTools] } },
         }),
         send(userMessage(context.request.prompt)),
       ],
@@ -164,9 +170,14 @@ export function claudeProtocol(context: ProtocolContext): Protocol<ClaudeState> 
     interrupt: state => ({
       state,
       signals: [
-        send({ type: 'control_request', request_id: 'interrupt', request: { subtype: 'interrupt' } }),
+        send({
+          type: 'control_request',
+          request_id: 'interrupt',
+          request: { subtype: 'interrupt', cancel_queued: true },
+        }),
       ],
     }),
+    suspend: state => ({ ...state, isSuspending: true }),
     ended: (state, exitCode) => (exitCode === 0 ? state.held : undefined),
   };
 }
@@ -202,10 +213,12 @@ function takeMessage(state: ClaudeState, taken: ReceivedMessage): Step<ClaudeSta
   }
 }
 
-/** Refuses every request except for permissions, because Claude Code would wait forever for an answer. */
+/** Refuses every request except for permissions and hooks, because Claude Code would wait forever for an answer. */
 function takeRequest(state: ClaudeState, { message, line, context }: ReceivedMessage): Step<ClaudeState> {
   const id = textAt(message, 'request_id') ?? '';
   const request = at(message, 'request');
+  if (textAt(request, 'subtype') === 'hook_callback')
+    return { state, signals: [afterTool(state, id, request)] };
   if (textAt(request, 'subtype') !== 'can_use_tool') {
     const error = { subtype: 'error', request_id: id, error: 'not supported' };
     return { state, signals: [event(rawEvent(line)), send({ type: 'control_response', response: error })] };
@@ -220,6 +233,16 @@ function takeRequest(state: ClaudeState, { message, line, context }: ReceivedMes
     case 'ask':
       return { state: { ...state, pendingRequests: { ...state.pendingRequests, [id]: input } }, signals };
   }
+}
+
+/** Stops a suspended session. A subagent continues, because stopping it would lose its work. */
+function afterTool({ isSuspending }: ClaudeState, requestId: string, request: Json | undefined) {
+  const isOfSubagent = at(request, 'input', 'agent_id') !== undefined;
+  const response = isSuspending && !isOfSubagent ? { continue: false, stopReason: 'suspended' } : {};
+  return send({
+    type: 'control_response',
+    response: { subtype: 'success', request_id: requestId, response },
+  });
 }
 
 function respond(requestId: string, decision: PermissionDecision, input: Json) {
@@ -262,6 +285,7 @@ const claudeAdapter: Adapter<ClaudeState> = {
   speaksOnStdout: true,
   // The result repeats the last message.
   isAnswer: start => /^\{"type":"result"/.test(start),
+  stopsBy: 'SIGTERM',
   canContinue: true,
 };
 

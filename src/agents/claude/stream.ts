@@ -198,7 +198,9 @@ export function claudeResult(
 
 function verdictOf(state: ClaudeState, message: JsonObject, now: number): AgentVerdict {
   const reason = textAt(message, 'terminal_reason') ?? '';
-  if (reason.startsWith('aborted')) return { kind: 'stopped' };
+  if (reason.startsWith('aborted') || (reason === 'hook_stopped' && state.isSuspending))
+    return { kind: 'stopped' };
+  if (reason === 'hook_stopped' || reason === 'tool_deferred') return failed(stoppedByHook);
   const text = textAt(message, 'result') ?? '';
   if (message['is_error'] === false) {
     const structured = at(message, 'structured_output') ?? state.held?.structured;
@@ -222,6 +224,12 @@ const overBudget: ErrorData = {
   code: 'BUDGET_EXCEEDED',
   message: 'the budget is exhausted: the agent spent all that was left',
   hint: 'raise `budget`, or make the step smaller; its work so far is kept in the workspace',
+};
+
+const stoppedByHook: ErrorData = {
+  code: 'AGENT_FAILED',
+  message: 'a hook of the project stopped the agent before it was done',
+  hint: 'change the hook in the settings of Claude Code, or make it continue in unattended sessions',
 };
 
 const hints: Readonly<Record<string, string | undefined>> = {

@@ -347,6 +347,7 @@ const appServerAdapter: Adapter<AppServerState> = {
   protocol: appServerProtocol,
   speaksOnStdout: true,
   isAnswer: isAgentMessage,
+  stopsBy: 'closed-input',
   canContinue: true,
 };
 

@@ -61,6 +61,8 @@ class ProcessSession<State> implements Session {
   /** Whether the verdict is known. Later output of the agent changes nothing. */
   #isSettled = false;
   #isCancelled = false;
+  /** Whether the session is stopped so that it can be resumed. */
+  #isSuspending = false;
   #beginning: Promise<void> | undefined;
   #cancelling: Promise<void> | undefined;
   #closing: Promise<void> | undefined;
@@ -90,6 +92,15 @@ class ProcessSession<State> implements Session {
     const turn = await this.#turns.next(answer);
     this.#listener.stopStallTimer();
     return turn;
+  }
+
+  suspend(hurry?: AbortSignal): void {
+    if (this.#isSuspending || this.#turns.isOver) return;
+    this.#isSuspending = true;
+    const { suspend } = this.#protocol;
+    if (!suspend || hurry?.aborted) return void this.cancel();
+    this.#state = suspend(this.#state);
+    hurry?.addEventListener('abort', this.#onAbort, { once: true });
   }
 
   cancel(): Promise<void> {
@@ -208,8 +219,15 @@ class ProcessSession<State> implements Session {
     if (this.#isSettled || this.#isCancelled) return;
     this.#isSettled = true;
     this.#listener.stopSilenceTimer();
-    if (verdict.kind === 'limit') this.#onLimit(verdict);
+    if (verdict.kind === 'stopped' && this.#isSuspending) this.#endStopped();
+    else if (verdict.kind === 'limit') this.#onLimit(verdict);
     else void this.#finish(verdict);
+  }
+
+  /** The agent has stopped by itself. Its process exits when its input ends. */
+  #endStopped(): void {
+    this.#running?.endInput();
+    this.#end({ kind: 'cancelled', ...this.#progress.soFar() });
   }
 
   #onLimit(verdict: Extract<AgentVerdict, { kind: 'limit' }>): void {
@@ -289,6 +307,8 @@ class ProcessSession<State> implements Session {
   async #stop(): Promise<void> {
     await this.#beginning?.catch(() => {});
     if (!this.#running) return;
+    // A tool that is interrupted is reported to the model as refused by the user; one that is killed is not.
+    const stopsBy = this.#isSuspending ? this.#howToStop() : undefined;
     const interrupt = () => {
       const step = this.#protocol.interrupt(this.#state);
       this.#apply(step);
@@ -298,10 +318,16 @@ class ProcessSession<State> implements Session {
     const { survived } = await endAgent({
       running: this.#running,
       interrupt,
+      stopsBy,
       reported: this.#reported,
       graceMs,
     });
     if (survived.length > 0) this.#host.onSurvived?.(survived);
+  }
+
+  #howToStop(): Adapter<State>['stopsBy'] {
+    const { stopsBy } = this.#adapter;
+    return stopsBy === 'SIGTERM' && this.#runningTools.size === 0 ? undefined : stopsBy;
   }
 
   async #close(): Promise<void> {

@@ -19,6 +19,11 @@ export interface Protocol<State> {
   readonly answer: (state: State, question: HostQuestion, answer: HostAnswer) => Step<State>;
   /** Returns the messages that stop the turn, or no signals if only killing the process helps. */
   readonly interrupt: (state: State) => Step<State>;
+  /**
+   * Makes the agent stop by itself at a point at which its session loses nothing. Its verdict is then `stopped`. Absent if
+   * the agent cannot do that.
+   */
+  readonly suspend?: (state: State) => State;
   /** Called when the agent exits without a verdict. `undefined` means a failure, described by the exit status. */
   readonly ended: (state: State, exitCode: number | undefined) => AgentVerdict | undefined;
 }
@@ -69,6 +74,8 @@ export interface Adapter<State> {
   readonly speaksOnStdout: boolean;
   /** Whether a line that starts like this is part of the answer. Such a line must not be lost. */
   readonly isAnswer: (start: string) => boolean;
+  /** Signal that stops the agent so that its session continues best, instead of an interrupt. */
+  readonly stopsBy?: 'closed-input' | 'SIGTERM' | undefined;
   /** Whether the same process can continue after a limit. */
   readonly canContinue: boolean;
 }

@@ -239,6 +239,8 @@ interface AgentShutdown {
   readonly running: RunningProcess;
   /** Interrupts the turn through the protocol. Returns `false` if the protocol has no interrupt. */
   readonly interrupt: () => boolean;
+  /** Stops the agent in this way instead of interrupting the turn. */
+  readonly stopsBy?: 'closed-input' | 'SIGTERM' | undefined;
   /** Resolves when the agent confirms the interrupt. */
   readonly reported: Promise<void>;
   readonly graceMs: number;
@@ -251,23 +253,28 @@ interface AgentShutdown {
 export async function endAgent({
   running,
   interrupt,
+  stopsBy,
   reported,
   graceMs,
 }: AgentShutdown): Promise<EndedTrees> {
   const shareMs = graceMs / 4;
-  if (interrupt()) {
+  if (stopsBy) {
+    if (stopsBy === 'closed-input') running.endInput();
+    else sendSignal(running, stopsBy);
+    await within(running.ended, 2 * shareMs);
+  } else if (interrupt()) {
     await within(Promise.race([reported, running.ended]), shareMs);
     running.endInput();
     await within(running.ended, shareMs);
   }
-  if (sendInterrupt(running)) await within(running.ended, shareMs);
+  if (!stopsBy && sendSignal(running, 'SIGINT')) await within(running.ended, shareMs);
   return running.stop({ graceMs: shareMs });
 }
 
-function sendInterrupt({ identity }: RunningProcess): boolean {
+function sendSignal({ identity }: RunningProcess, signal: 'SIGINT' | 'SIGTERM'): boolean {
   if (!identity || !isSameProcess(identity)) return false;
   try {
-    return process.kill(identity.pid, 'SIGINT');
+    return process.kill(identity.pid, signal);
   } catch {
     return false;
   }

@@ -53,7 +53,9 @@ export async function prepareCase(
 ): Promise<PreparedCase> {
   const { before, explored } = splitSteps(manifest);
   const loaded = loadRecording(found, manifest, context.cwd);
-  const cut = loaded.sessions.find(session => session.cut !== undefined);
+  const cut = loaded.sessions.find(
+    session => session.cut !== undefined || ('why' in session && session.why?.kind === 'suspend'),
+  );
   if (cut)
     throw new RepriseError(
       'CANNOT_EXPLORE',

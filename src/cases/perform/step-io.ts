@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { signalReasons } from '../../core/index.ts';
 import type { Keys, World } from '../../effects/index.ts';
 import { isLockFree } from '../../git/index.ts';
 import type { CommandIo, Host } from '../../project/index.ts';
@@ -28,9 +29,9 @@ interface StepIoOptions {
 }
 
 const reasons: Readonly<Record<CaseSignal | 'exit', readonly [number, string]>> = {
-  SIGINT: [130, 'interrupted by Ctrl-C'],
-  SIGTERM: [143, 'ended by SIGTERM'],
-  SIGHUP: [129, 'the terminal was closed'],
+  SIGINT: [130, signalReasons.SIGINT],
+  SIGTERM: [143, signalReasons.SIGTERM],
+  SIGHUP: [129, signalReasons.SIGHUP],
   exit: [0, 'told to end'],
 };
 

@@ -63,6 +63,11 @@ export class VcrSession implements Session {
     return this.#ending;
   }
 
+  /** A session that was not stopped while it was recorded finishes as recorded. */
+  suspend(): void {
+    if (this.#isInterrupted) void this.cancel();
+  }
+
   async cancel(): Promise<void> {
     this.#isCancelled = true;
     this.#tellCancelled();
@@ -83,7 +88,8 @@ export class VcrSession implements Session {
   }
 
   get #isInterrupted(): boolean {
-    return this.#options.recording.cut !== undefined;
+    const { cut, why } = this.#options.recording;
+    return cut !== undefined || why?.kind === 'suspend';
   }
 
   /** Emits events up to the next question or the end. */

@@ -1,4 +1,4 @@
-import type { Session, SessionFactory } from '../../agents/index.ts';
+import { type Session, type SessionFactory, suspendSession } from '../../agents/index.ts';
 import { RepriseError } from '../../core/index.ts';
 import { type Redactor, secretsOf } from '../../effects/redact/index.ts';
 import type { ShellRunner, WorkScript } from '../../engine/index.ts';
@@ -128,7 +128,12 @@ export function createVcr(options: VcrOptions): Vcr {
       if (unused.has(found)) unused.set(found, { shelf, isClosed: true });
       return session.close();
     };
-    return { next: answer => session.next(answer), cancel: () => session.cancel(), close };
+    return {
+      next: answer => session.next(answer),
+      suspend: hurry => suspendSession(session, hurry),
+      cancel: () => session.cancel(),
+      close,
+    };
   };
 
   const runShell: ShellRunner = async script => {
@@ -257,6 +262,7 @@ export function openSessions(open: SessionFactory): OpenSessions {
       sessions.add(session);
       return {
         next: answer => session.next(answer),
+        suspend: hurry => suspendSession(session, hurry),
         cancel: () => session.cancel(),
         close: async () => {
           sessions.delete(session);

@@ -83,6 +83,7 @@ export function digestsOf(history: readonly HistoryEvent[]): Digests {
       case 'landing.started':
       case 'run.started':
       case 'run.resumed':
+      case 'run.suspended':
       case 'step.retrying':
       case 'step.interrupted':
       case 'step.suspended':

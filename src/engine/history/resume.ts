@@ -1,7 +1,7 @@
 import { type HistoryEvent, type NewEvent, RepriseError } from '../../core/index.ts';
-import { envelopeOf, type Graph, hasInside } from '../state/graph.ts';
+import { isAtWork } from '../run/messages.ts';
+import { envelopeOf, type Graph } from '../state/graph.ts';
 import type { RunState } from '../state/run-state.ts';
-import type { NodeState } from '../state/step-state.ts';
 import { affectedBy, effectiveHistory, findChanges, isRunEnd } from './effective.ts';
 import { unfinished, unitsOf } from './fork.ts';
 
@@ -46,7 +46,7 @@ export function interruptedSteps(
   state: RunState,
   { runId, at }: { readonly runId: string; readonly at: string },
 ): HistoryEvent[] {
-  const running = [...state.active].filter(isInterrupted);
+  const running = [...state.active].filter(isAtWork);
   return running.map(({ node, attempt }, index) => ({
     seq: state.lastSeq + 1 + index,
     runId,
@@ -57,9 +57,6 @@ export function interruptedSteps(
     data: {},
   }));
 }
-
-const isInterrupted = ({ status, node, workers }: NodeState): boolean =>
-  status === 'running' && (!hasInside(node) || (node.fanOut !== undefined && workers === undefined));
 
 const maxShown = 20;
 

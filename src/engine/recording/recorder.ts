@@ -7,6 +7,7 @@ import {
   type SessionFactory,
   type SessionHost,
   type SessionRequest,
+  suspendSession,
   systemPromptOf,
   type TurnEnd,
 } from '../../agents/index.ts';
@@ -263,6 +264,10 @@ class RecordedPort implements Session {
     const turn = this.#next(answer);
     this.#pending = turn.catch(() => {});
     return turn;
+  }
+
+  suspend(hurry?: AbortSignal): void {
+    suspendSession(this.#options.session, hurry);
   }
 
   cancel(): Promise<void> {

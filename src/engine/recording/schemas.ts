@@ -107,6 +107,7 @@ export const resultSchema = z.discriminatedUnion('kind', [
 export const cutSchema = z.discriminatedUnion('kind', [
   z.strictObject({ kind: z.literal('timeout') }),
   z.strictObject({ kind: z.literal('budget'), message: text }),
+  z.strictObject({ kind: z.literal('suspend') }),
 ]);
 
 const tail = optional(

@@ -4,13 +4,14 @@ import {
   formatDuration,
   type Json,
   type NewEvent,
+  stoppedBy,
   toEpochMs,
   toErrorData,
 } from '../../core/index.ts';
 import { isFlat, type LaneRef } from '../../effects/index.ts';
 import type { InboxEntry } from '../../store/index.ts';
-import type { RetryRule } from '../../workflow/index.ts';
-import { envelopeOf } from '../state/graph.ts';
+import type { RetryRule, SpendingLimit } from '../../workflow/index.ts';
+import { envelopeOf, hasInside } from '../state/graph.ts';
 import type { RunState } from '../state/run-state.ts';
 import type { DurableTimer, NodeState } from '../state/step-state.ts';
 import type { WorkNote } from '../step/contract.ts';
@@ -40,6 +41,7 @@ export type LoopMessage =
   | { readonly kind: 'fired'; readonly node: NodeState; readonly timer: TimerName }
   | { readonly kind: 'inbox'; readonly entries: readonly InboxEntry[] }
   | { readonly kind: 'interrupted'; readonly reason: string }
+  | { readonly kind: 'suspend'; readonly reason: string }
   | { readonly kind: 'over-budget'; readonly budgetMs: number }
   /** Another process owns the run now. */
   | { readonly kind: 'lost' }
@@ -75,6 +77,8 @@ export function eventsOf(
   switch (message.kind) {
     case 'ended':
       if (!message.node.active) return [];
+      if (isStopped(state, message))
+        return [...suspensionBy(state, message.end), ...interruptions(state, message.node)];
       return [
         ...noteEvents(message.node, message.notes ?? []),
         endEvent(state, message.node, withWorkers(state, message)),
@@ -91,8 +95,10 @@ export function eventsOf(
       return []; // recorded one entry at a time, because each depends on the state after the one before
     case 'interrupted':
       return state.cancel ? [] : [{ type: 'cancel.requested', data: { reason: message.reason } }];
+    case 'suspend':
+      return isStopping(state) ? [] : [suspension(message.reason)];
     case 'over-budget':
-      return state.cancel ? [] : [overBudget(message.budgetMs)];
+      return isStopping(state) ? [] : [overBudget(message.budgetMs)];
   }
 }
 
@@ -101,7 +107,7 @@ export function withWorkers(
   state: RunState,
   { node, end }: { readonly node: NodeState; readonly end: StepEnd },
 ): StepEnd {
-  if (!node.workers || end.kind === 'paused') return end;
+  if (!node.workers || end.kind === 'paused' || end.kind === 'suspended') return end;
   return { ...end, output: fanOutOutput(state, node, node.workers) };
 }
 
@@ -129,17 +135,47 @@ function isDue(node: NodeState, timer: TimerName): boolean {
   return node.timers?.has(timer) === true;
 }
 
-const overBudget = (budgetMs: number): NewEvent => ({
-  type: 'cancel.requested',
-  data: {
-    reason: 'budget',
-    error: {
-      code: 'BUDGET_EXCEEDED',
-      message: `the run took longer than its budget of ${formatDuration(budgetMs)}`,
-      hint: 'raise `runtime.budget.minutes`, then resume the run',
-    },
-  },
+const isStopping = (state: RunState): boolean => state.cancel !== undefined || state.suspended !== undefined;
+
+const suspension = (reason: string): NewEvent => ({
+  type: 'run.suspended',
+  data: { by: stoppedBy(reason), reason },
 });
+
+/** Returns the event for an exhausted budget. A higher budget and a resume continue the run. */
+export const budgetSuspension = (error: ErrorData, limit: SpendingLimit = {}): NewEvent => ({
+  type: 'run.suspended',
+  data: { by: 'budget', reason: error.message, limit: { ...limit }, error },
+});
+
+const overBudget = (budgetMs: number): NewEvent =>
+  budgetSuspension({
+    code: 'BUDGET_EXCEEDED',
+    message: `the run took longer than its budget of ${formatDuration(budgetMs)}`,
+    hint: 'raise `runtime.budget.minutes`, then resume the run',
+  });
+
+type EndedMessage = Extract<LoopMessage, { kind: 'ended' }>;
+
+/** Whether the lane ended because the run is suspended. Its step has no end and is continued by a resume. */
+const isStopped = (state: RunState, { node, end }: EndedMessage): boolean =>
+  end.kind === 'suspended' ||
+  (end.kind === 'cancelled' && state.suspended !== undefined && !node.cancelling && !node.timedOut);
+
+/** A step that waits, or whose copies are being judged, is not interrupted: it continues from its state. */
+const interruptions = (state: RunState, node: NodeState): readonly NewEvent[] =>
+  isAtWork(node) ? [endEvent(state, node, { kind: 'suspended' })] : [];
+
+/** Whether the step itself works, and not its copies, its child workflow or the judge of its copies. */
+export const isAtWork = ({ status, node, workers }: NodeState): boolean =>
+  status === 'running' && (!hasInside(node) || (node.fanOut !== undefined && workers === undefined));
+
+/** A budget that a lane has exhausted suspends the whole run. */
+function suspensionBy(state: RunState, end: StepEnd): readonly NewEvent[] {
+  if (isStopping(state)) return [];
+  if (end.kind === 'suspended' && end.error) return [budgetSuspension(end.error, end.limit)];
+  return [suspension('the session was stopped')];
+}
 
 /** Returns the event that follows from a message of another process, or `undefined` if it no longer applies. */
 export function inboxEvent(state: RunState, { message }: InboxEntry): NewEvent | undefined {
@@ -177,7 +213,13 @@ export type StepEnd =
   | { readonly kind: 'failed'; readonly error: ErrorData; readonly output?: Json | undefined }
   | { readonly kind: 'cancelled'; readonly reason: string; readonly output?: Json | undefined }
   /** The step resumes its work after a delay. */
-  | { readonly kind: 'paused'; readonly reason: string; readonly delayMs: number };
+  | { readonly kind: 'paused'; readonly reason: string; readonly delayMs: number }
+  /** The step continues when the run is resumed. `error` and `limit` describe the budget that it has exhausted. */
+  | {
+      readonly kind: 'suspended';
+      readonly error?: ErrorData | undefined;
+      readonly limit?: SpendingLimit | undefined;
+    };
 
 /** A file that a step passes on. Its path is relative to the root of the project. */
 export interface Artifact {
@@ -207,6 +249,8 @@ export function endEvent(state: RunState, node: NodeState, end: StepEnd): NewEve
     }
     case 'paused':
       return { type: 'step.paused', ...envelope, data: { reason: end.reason, delayMs: end.delayMs } };
+    case 'suspended':
+      return { type: 'step.interrupted', ...envelope, data: {} };
   }
 }
 

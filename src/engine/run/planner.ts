@@ -11,7 +11,7 @@ import { buildGraph, envelopeOf, type GraphNode, type GraphScope } from '../stat
 import { RunState } from '../state/run-state.ts';
 import { outputOfScope, scopeOfStep } from '../state/scope.ts';
 import { holderOf, type NodeState, needsSlot, type ScopeState } from '../state/step-state.ts';
-import { endEvent, expressionError, type StepEnd } from './messages.ts';
+import { budgetSuspension, endEvent, expressionError, type StepEnd } from './messages.ts';
 import { fanOutOutput, overspent } from './result.ts';
 
 /**
@@ -35,6 +35,7 @@ export interface Limits {
 /** Returns the next decision, or `undefined` until a new event arrives. Pure, in amortized constant time. */
 export function decide(state: RunState, limits: Limits): PlannerDecision | undefined {
   if (state.phase !== 'running') return undefined;
+  if (state.suspended) return cancelNext(state) ?? closeNext(state);
   return (
     stopOverBudget(state, limits) ??
     cancelNext(state) ??
@@ -70,13 +71,13 @@ export function findReadySteps(
   return ready;
 }
 
-/** Cancels the run once its agents have spent more than allowed. */
+/** Suspends the run once its agents have spent more than allowed. */
 function stopOverBudget(state: RunState, { spending }: Limits): PlannerDecision | undefined {
   const message = spending && !state.cancel ? overspent(state.spent, spending) : undefined;
   if (message === undefined) return undefined;
   const hint = 'raise `runtime.budget`, then resume the run';
   const error = { code: 'BUDGET_EXCEEDED', message: `the run ${message}`, hint };
-  return { kind: 'note', events: [{ type: 'cancel.requested', data: { reason: 'budget', error } }] };
+  return { kind: 'note', events: [budgetSuspension(error, spending)] };
 }
 
 function cancelNext(state: RunState): PlannerDecision | undefined {
@@ -110,6 +111,7 @@ function closeNext(state: RunState): PlannerDecision | undefined {
     // Ignore the copies of an earlier attempt.
     if (node.status !== 'running' || state.insideOf(node) !== scope) continue;
     if (scope.scope.kind === 'workers' && wantsSelection(state, node, scope)) {
+      if (state.suspended) return undefined;
       state.toClose.shift();
       return { kind: 'select', node, events: [] };
     }

@@ -1,5 +1,12 @@
 import { join } from 'node:path';
-import { type ErrorData, isJsonObject, type Json, type JsonObject, toEpochMs } from '../../core/index.ts';
+import {
+  type ErrorData,
+  type EventOf,
+  isJsonObject,
+  type Json,
+  type JsonObject,
+  toEpochMs,
+} from '../../core/index.ts';
 import type { SpendingLimit } from '../../workflow/index.ts';
 import type { RunState } from '../state/run-state.ts';
 import type { NodeState, ScopeState } from '../state/step-state.ts';
@@ -11,8 +18,10 @@ export type RunResult = { readonly runId: string } & (
   /** `step` is the first cause. */
   | { readonly status: 'failed'; readonly error: ErrorData; readonly step?: string | undefined }
   | { readonly status: 'cancelled'; readonly reason: string }
+  /** The run was stopped by a person, a signal or a budget. A resume continues its sessions. */
+  | ({ readonly status: 'suspended' } & Pick<EventOf<'run.suspended'>['data'], 'by' | 'reason' | 'error'>)
   /** No step can continue without an answer. The run was released and can be resumed. */
-  | { readonly status: 'suspended'; readonly waiting: readonly Waiting[] }
+  | { readonly status: 'waiting'; readonly waiting: readonly Waiting[] }
 );
 
 /** An answer that a run waits for. */
@@ -37,9 +46,17 @@ export function resultOf(runId: string, state: RunState): RunResult {
     case 'run.cancelled':
       return { runId, status: 'cancelled', reason: state.end.data.reason };
     case undefined:
-      return { runId, status: 'suspended', waiting: waitingOf(state) };
+      if (state.suspended) return { runId, status: 'suspended', ...suspensionOf(state.suspended) };
+      return { runId, status: 'waiting', waiting: waitingOf(state) };
   }
 }
+
+/** Returns the part of a suspension that a result contains. */
+const suspensionOf = ({ by, reason, error }: EventOf<'run.suspended'>['data']) => ({
+  by,
+  reason,
+  ...(error ? { error } : {}),
+});
 
 /** Returns what the active steps wait for, in graph order. */
 function waitingOf(state: RunState): readonly Waiting[] {

@@ -43,6 +43,7 @@ describe('the run loop', () => {
       places: 1,
       budget: undefined,
       interrupt: undefined,
+      suspend: undefined,
       wait: false,
     });
     await expect(world.open('engine', () => loop.run())).rejects.toMatchObject({

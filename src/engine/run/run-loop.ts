@@ -1,10 +1,17 @@
-import { type HistoryEvent, type NewEvent, RepriseError, toEpochMs, toTimestamp } from '../../core/index.ts';
+import {
+  type HistoryEvent,
+  type NewEvent,
+  patienceMs,
+  RepriseError,
+  toEpochMs,
+  toTimestamp,
+} from '../../core/index.ts';
 import type { LaneRef, Mailbox } from '../../effects/index.ts';
 import type { Lease } from '../../store/index.ts';
 import type { SpendingLimit } from '../../workflow/index.ts';
 import { type EngineEffects, expiry } from '../effects.ts';
 import type { Environment, Observer } from '../environment.ts';
-import { unitOfEvent } from '../state/graph.ts';
+import { isOutside, unitOfEvent } from '../state/graph.ts';
 import type { RunState } from '../state/run-state.ts';
 import type { NodeState } from '../state/step-state.ts';
 import {
@@ -30,6 +37,14 @@ export async function ignoreCancellation(body: () => Promise<void>): Promise<voi
   }
 }
 
+/** Request to stop a run so that a resume continues its sessions. */
+export interface SuspendRequest {
+  /** Aborts to suspend the run. Its reason is recorded. */
+  readonly signal: AbortSignal;
+  /** Aborts to stop sessions at once instead of at the next point at which stopping loses nothing. */
+  readonly hurry?: AbortSignal | undefined;
+}
+
 interface RunLoopOptions {
   readonly environment: Environment;
   readonly effects: EngineEffects;
@@ -42,6 +57,7 @@ interface RunLoopOptions {
   readonly spending?: SpendingLimit | undefined;
   readonly budget: { readonly totalMs: number; readonly leftMs: number } | undefined;
   readonly interrupt: AbortSignal | undefined;
+  readonly suspend: SuspendRequest | undefined;
   /** Whether to keep waiting when only an approval or a signal can advance the run. */
   readonly wait: boolean;
 }
@@ -59,6 +75,8 @@ export class RunLoop {
   readonly #timerLanes = new Set<LaneRef>();
   readonly #timers: Timers;
   #lastInboxId = 0;
+  /** Lanes that were told to stop because the run is suspended. */
+  readonly #stopped = new Set<LaneRef>();
   /** Waits that each running function already has an answer to, so that none is answered twice. */
   readonly #reported = new WeakMap<NodeState, Set<number>>();
 
@@ -90,7 +108,7 @@ export class RunLoop {
       this.#startHelpers();
       await this.#turn([...this.#interruptedBefore(), ...(await this.#missed())]);
       for (const node of this.#state.active) this.#timers.sync(node);
-      while (this.#state.phase === 'running') {
+      while (this.#state.phase === 'running' && !(this.#state.suspended && this.#stepLanes.size === 0)) {
         const messages = this.#isStuck() ? await this.#newMail() : await this.#mail.receiveAll();
         if (messages.length === 0) break;
         await this.#turn(messages);
@@ -104,10 +122,11 @@ export class RunLoop {
     }
   }
 
-  /** A caller that has already cancelled gets no side effects: the first turn cancels the run before it plans. */
+  /** A caller that has already stopped gets no side effects: the first turn stops the run before it plans. */
   #interruptedBefore(): readonly LoopMessage[] {
-    const { interrupt } = this.#options;
-    return interrupt?.aborted ? [{ kind: 'interrupted', reason: String(interrupt.reason) }] : [];
+    const { interrupt, suspend } = this.#options;
+    if (interrupt?.aborted) return [{ kind: 'interrupted', reason: String(interrupt.reason) }];
+    return suspend?.signal.aborted ? [{ kind: 'suspend', reason: String(suspend.signal.reason) }] : [];
   }
 
   /** Returns what happened while the run had no owner, in order: a timeout that expired before an answer came wins. */
@@ -168,6 +187,26 @@ export class RunLoop {
     for (const message of messages)
       if (message.kind === 'noted') await effects.acknowledge({ runId, receipt: message.receipt });
     await this.#carryOut(decisions, batch);
+    if (state.suspended) await this.#stopLanes();
+  }
+
+  /**
+   * Stops the lanes of a suspended run. A session in progress stops by itself, at a point at which it loses nothing; the
+   * lane is cancelled after the end of the session is durable. All other work is repeated anyway.
+   */
+  async #stopLanes(): Promise<void> {
+    const { environment, effects, runId, lease, suspend, observe } = this.#options;
+    const lanes = [...this.#stepLanes].filter(([, lane]) => !this.#stopped.has(lane));
+    const isNew = this.#stopped.size === 0 && lanes.length > 0;
+    if (isNew && lanes.some(([{ node }]) => isOutside(node.step.body))) {
+      await effects.work.effects.suspendSessions({ runId, lease, hurry: suspend?.hurry });
+      const open = lanes.filter(([{ work }]) => work?.isOpen).length;
+      const by = this.#state.suspended?.by;
+      if (open > 0) observe({ kind: 'notice', message: stoppingText(open, by) });
+    }
+    const idle = lanes.filter(([{ work }]) => !work?.isOpen).map(([, lane]) => lane);
+    for (const lane of idle) this.#stopped.add(lane);
+    if (idle.length > 0) await environment.world.cancel(idle);
   }
 
   #receive(messages: readonly LoopMessage[], record: (event: NewEvent) => void): number[] {
@@ -187,9 +226,7 @@ export class RunLoop {
           consumed.push(entry.id);
         }
       }
-      const withReason =
-        message.kind === 'ended' && message.end.kind === 'cancelled' ? this.#withReason(message) : message;
-      eventsOf(this.#state, withReason).forEach(record);
+      eventsOf(this.#state, message.kind === 'ended' ? this.#completed(message) : message).forEach(record);
     }
     return consumed;
   }
@@ -199,7 +236,11 @@ export class RunLoop {
     for (const { wait } of questions) this.#reported.get(node)?.delete(wait);
   }
 
-  #withReason(message: Extract<LoopMessage, { kind: 'ended' }>): LoopMessage & { kind: 'ended' } {
+  /** Adds to the end of a lane what only the engine lane knows. */
+  #completed(message: Extract<LoopMessage, { kind: 'ended' }>): LoopMessage & { kind: 'ended' } {
+    if (message.end.kind === 'suspended')
+      return { ...message, end: { ...message.end, limit: this.#options.spending } };
+    if (message.end.kind !== 'cancelled') return message;
     const reason = cancelReason(this.#state, this.#state.scopeOf(message.node.node.scope));
     return { ...message, end: { kind: 'cancelled', reason } };
   }
@@ -272,7 +313,7 @@ export class RunLoop {
   }
 
   #startHelpers(): void {
-    const { environment, effects, runId, lease, interrupt, budget } = this.#options;
+    const { environment, effects, runId, lease, interrupt, suspend, budget } = this.#options;
     const { world, settings } = environment;
     const help = (body: () => Promise<void>) => {
       const report = (error: unknown) => this.#mail.send({ kind: 'broken', error });
@@ -294,6 +335,12 @@ export class RunLoop {
         await this.#mail.send({ kind: 'inbox', entries });
       }
     });
+    if (suspend) {
+      help(async () => {
+        const reason = await effects.interrupted(suspend.signal);
+        await this.#mail.send({ kind: 'suspend', reason });
+      });
+    }
     if (interrupt) {
       help(async () => {
         const reason = await effects.interrupted(interrupt);
@@ -311,6 +358,12 @@ export class RunLoop {
 
 const answeredWaits = (node: NodeState) =>
   [...(node.waits ?? [])].flatMap(([wait, { answer }]) => (answer ? [[wait, answer] as const] : []));
+
+function stoppingText(sessions: number, by: 'person' | 'signal' | 'budget' | undefined): string {
+  const what = `stopping ${sessions === 1 ? 'a session' : `${sessions} sessions`} at the end of the current tool call`;
+  if (by === 'signal') return `${what}, within ${patienceMs.signal / 1000} s`;
+  return by === 'person' ? `${what}, within ${patienceMs.person / 1000} s; Ctrl-C stops at once` : what;
+}
 
 const fenced = (runId: string) =>
   new RepriseError('FENCED', `another process took over run ${runId}; this process stopped working on it`, {

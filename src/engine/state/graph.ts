@@ -1,5 +1,6 @@
 import { type HistoryEvent, type Mutable, RepriseError } from '../../core/index.ts';
 import {
+  type Body,
   type FailurePolicy,
   type FanOut,
   type StepModel,
@@ -232,6 +233,10 @@ function addDependant(need: Mutable<GraphNode>, dependant: GraphNode): void {
 /** Whether the node only contains other nodes: it takes no slot and does no work. */
 export const hasInside = ({ child, fanOut }: GraphNode): boolean =>
   child !== undefined || fanOut !== undefined;
+
+/** Whether a step of this kind acts outside of this process. */
+export const isOutside = ({ kind }: Body): boolean =>
+  kind === 'run' || kind === 'agent' || kind === 'land' || kind === 'built-in';
 
 /** Returns the fields that address the events of a node. */
 export const envelopeOf = ({ path, worker }: GraphNode): { step: string; worker?: number } =>

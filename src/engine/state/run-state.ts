@@ -76,6 +76,8 @@ export class RunState extends ReadyQueues {
   base: EventOf<'run.started'>['data']['base'];
   /** Reason to end the run as a whole. */
   cancel: EventOf<'cancel.requested'>['data'] | undefined;
+  /** Why the run is being stopped so that it can be resumed. Nothing starts until then. */
+  suspended: EventOf<'run.suspended'>['data'] | undefined;
   end: EventOf<'run.completed'> | EventOf<'run.failed'> | EventOf<'run.cancelled'> | undefined;
   spent: SpentTotals = nothingSpent;
   /** Spending by path of the step, over its copies and attempts. */
@@ -95,6 +97,11 @@ export class RunState extends ReadyQueues {
         return;
       case 'run.resumed':
         if (this.phase !== 'running') throw impossible(event, `the run is ${this.phase}`);
+        this.suspended = undefined;
+        return;
+      case 'run.suspended':
+        if (this.phase !== 'running') throw impossible(event, `the run is ${this.phase}`);
+        this.suspended ??= event.data;
         return;
       case 'run.completed':
       case 'run.failed':

@@ -65,7 +65,8 @@ export class WorkState {
   /** Transitions taken in this attempt, in order. */
   transitions: readonly Transition[] = [];
   spent: SpentTotals = nothingSpent;
-  #isOpen = false;
+  /** Whether a session has started and not ended. */
+  isOpen = false;
   /** Whether a session has ended and its result has not been landed yet. */
   #isReworked = false;
   /** Whether the process died after the last session. */
@@ -101,8 +102,8 @@ export class WorkState {
       case 'session.started': {
         const { agent, number, sessionId, kind } = event.data;
         // The process died during the previous session, so its cost will never be known.
-        if (this.#isOpen && kind !== 'scripted') this.spent = { ...this.spent, costUnknown: true };
-        this.#isOpen = true;
+        if (this.isOpen && kind !== 'scripted') this.spent = { ...this.spent, costUnknown: true };
+        this.isOpen = true;
         this.#isInterrupted = false;
         this.answer = undefined;
         const before = this.session?.sessionId === sessionId ? this.session?.usage : undefined;
@@ -117,7 +118,7 @@ export class WorkState {
         return;
       case 'session.ended':
         this.spent = spentWith(this.spent, event.data.usage);
-        this.#isOpen = false;
+        this.isOpen = false;
         this.#isReworked = event.data.outcome !== 'limit';
         this.#addToLast(event.data.usage);
         this.#takeAnswer(event.data);

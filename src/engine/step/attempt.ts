@@ -50,6 +50,7 @@ async function workAt(lane: WorkLane, rules: WorkRules, body: BuiltInWork): Prom
   const location = await prepareLocation(lane, rules);
   try {
     const done = await attempt(lane, { rules, location, body });
+    if (isCancelled(done) && (await lane.effects.isSuspending(lane))) return { kind: 'suspended' };
     if (done.kind === 'thrown') {
       if (isFenced(done.thrown)) throw done.thrown;
       await cleanUp(lane, { rules, location, done: { end: cancelledEnd, summary: 'unfinished work' } });
@@ -62,6 +63,9 @@ async function workAt(lane: WorkLane, rules: WorkRules, body: BuiltInWork): Prom
 }
 
 const cancelledEnd: StepEnd = { kind: 'cancelled', reason: 'cancelled' };
+
+const isCancelled = (done: Awaited<ReturnType<typeof attempt>>): boolean =>
+  done.kind === 'done' && done.end.kind === 'cancelled';
 
 interface AttemptContext {
   readonly rules: WorkRules;

@@ -150,9 +150,9 @@ interface EndedWork {
   readonly done: WorkOutcome;
 }
 
-/** Saves the work and runs the teardown. A paused step keeps its workspace unchanged and resumes in it. */
+/** Saves the work and runs the teardown. A paused or suspended step keeps its workspace and continues in it. */
 export async function cleanUp(lane: WorkLane, { rules, location, done }: EndedWork): Promise<StepEnd> {
-  if (done.end.kind === 'paused') return done.end;
+  if (done.end.kind === 'paused' || done.end.kind === 'suspended') return done.end;
   const end = location.workspace ? await keep(lane, { rules, location, done }) : done.end;
   await tearDown(lane, rules, location);
   return end;

@@ -89,7 +89,12 @@ interface RunRow {
   readonly pid: number;
   readonly process_start: string;
   readonly expires_at: string;
+  readonly suspension: string | null;
 }
+
+/** Columns of a run. The reason of a suspension is in its last event of that type. */
+const summary = `*, CASE status WHEN 'suspended' THEN (SELECT data FROM events
+  WHERE events.run_id = runs.run_id AND type = 'run.suspended' ORDER BY seq DESC LIMIT 1) END AS suspension`;
 
 const newestFirst = 'ORDER BY started_at DESC, number DESC';
 
@@ -100,15 +105,17 @@ export function runsTable(db: Database) {
      VALUES (?, ?, 'running', ?, 1, ?, ?, ?, ?, ?) ON CONFLICT (run_id) DO NOTHING`,
   );
   const setOutcome = db.prepare('UPDATE runs SET status = ?, ended_at = ? WHERE run_id = ?');
-  const one = db.prepare('SELECT * FROM runs WHERE run_id = ?');
-  const all = db.prepare(`SELECT * FROM runs WHERE workflow = coalesce(?, workflow) ${newestFirst} LIMIT ?`);
+  const one = db.prepare(`SELECT ${summary} FROM runs WHERE run_id = ?`);
+  const all = db.prepare(
+    `SELECT ${summary} FROM runs WHERE workflow = coalesce(?, workflow) ${newestFirst} LIMIT ?`,
+  );
   const withStatus = db.prepare(
-    `SELECT * FROM runs WHERE status IN (SELECT value FROM json_each(?)) AND workflow = coalesce(?, workflow)
+    `SELECT ${summary} FROM runs WHERE status IN (SELECT value FROM json_each(?)) AND workflow = coalesce(?, workflow)
      ${newestFirst} LIMIT ?`,
   );
   // `substr` is exact where LIKE and an upper bound are not; the lower bound lets the index skip smaller ids.
   const withPrefix = db.prepare(
-    `SELECT * FROM runs WHERE run_id >= ?1 AND substr(run_id, 1, length(?1)) = ?1 ${newestFirst} LIMIT 10`,
+    `SELECT ${summary} FROM runs WHERE run_id >= ?1 AND substr(run_id, 1, length(?1)) = ?1 ${newestFirst} LIMIT 10`,
   );
   // Read before every append, so one statement returns both the owner and the last sequence number.
   const leaseState = db.prepare(
@@ -169,6 +176,7 @@ const toSummary = (row: RunRow): RunSummary => ({
   status: row.status,
   startedAt: row.started_at,
   endedAt: row.ended_at,
+  ...(row.suspension === null ? {} : { suspension: JSON.parse(row.suspension) }),
   owner: ownerOf(row),
 });
 

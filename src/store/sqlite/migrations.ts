@@ -97,6 +97,8 @@ const migrations: readonly string[] = [
     cost_usd REAL
   ) STRICT, WITHOUT ROWID;
   `,
+  // A run that waits for a person, a signal or a timer used to be called suspended.
+  `UPDATE runs SET status = 'waiting' WHERE status = 'suspended';`,
 ];
 
 export const latestVersion = migrations.length;

@@ -15,7 +15,7 @@ const row = (status: string, agoMs: number, tookMs: number | null): RunListRow =
 });
 const rows = [
   row('running', 400, null),
-  row('suspended', 42_000, null),
+  row('waiting', 42_000, null),
   row('completed', 3_900_000, 2345),
   row('failed', 90_000_000, 61_000),
   row('cancelled', 5 * 86_400_000, 340),
@@ -25,7 +25,7 @@ const rows = [
 it('shows when runs started and how long they took', () => {
   expect(formatRunList(rows, { color: false, columns: 80, now: noon })).toMatchInlineSnapshot(`
     "●  k7x2bcdf7z  order                        running    just now
-    ◔  k7x2bcdf9z  order                        suspended  42s ago
+    ◔  k7x2bcdf7z  order                        waiting    42s ago
     ✓  k7x2bcdf9z  order                        completed  1h 05m ago  took 2.3s
     ✗  k7x2bcdf6z  a-workflow-with-a-long-name  failed     1 day ago   took 1m 01s
     ■  k7x2bcdf9z  order                        cancelled  5 days ago  took 340ms
@@ -37,7 +37,7 @@ it('shows when runs started and how long they took', () => {
 it('fits narrow terminals and drops the id last', () => {
   expect(formatRunList(rows, { color: false, columns: 40, now: noon })).toMatchInlineSnapshot(`
     "●  k7x2bcdf7z  order   running
-    ◔  k7x2bcdf9z  order   suspended
+    ◔  k7x2bcdf7z  order   waiting
     ✓  k7x2bcdf9z  order   completed
     ✗  k7x2bcdf6z  a-wor…  failed
     ■  k7x2bcdf9z  order   cancelled

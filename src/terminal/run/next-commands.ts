@@ -1,10 +1,10 @@
-import type { Waiting } from '../../engine/index.ts';
+import type { RunResult, Waiting } from '../../engine/index.ts';
 import { safeLine } from '../../view/index.ts';
 import { displayWidth } from '../text.ts';
 import { approveCommand, shellWord } from '../words.ts';
 
 /** Status of a run in the summary. `interrupted` means that its process died without recording an end. */
-export type ShownRunStatus = 'completed' | 'failed' | 'cancelled' | 'suspended' | 'interrupted' | 'running';
+export type ShownRunStatus = RunResult['status'] | 'interrupted' | 'running';
 
 interface NextCommand {
   readonly command: string;
@@ -57,6 +57,8 @@ function nextCommands(
       return [resume('after fixing it; finished steps are kept'), history];
     case 'cancelled':
       return [resume('continue where it stopped'), history];
+    case 'suspended':
+      return [resume('continue where it stopped, in the same sessions'), history];
     case 'interrupted':
       return [resume('continue; finished steps are kept'), history];
     case 'running':
@@ -64,7 +66,7 @@ function nextCommands(
         { command: `reprise show ${runId}`, why: 'check again' },
         { command: `reprise cancel ${runId}`, why: 'stop it' },
       ];
-    case 'suspended':
+    case 'waiting':
       return [...answers(runId, waiting), resume('then continue')];
   }
 }

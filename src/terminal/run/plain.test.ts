@@ -288,16 +288,16 @@ it('logs a real run as it happens', async () => {
   `);
 });
 
-it('shows what a suspended run is waiting for when it is closed', async () => {
+it('shows what a waiting run is waiting for when it is closed', async () => {
   let text = '';
   const write = (more: string) => {
     text += more;
   };
   const reporter = createPlainReporter({ write, color: false, workflow: order, now: () => noon });
   const waiting = [{ step: 'land', on: 'approval', message: 'Land it?', choices: ['approve'] }] as const;
-  await reporter.close({ runId: 'k7x2', status: 'suspended', waiting });
+  await reporter.close({ runId: 'k7x2', status: 'waiting', waiting });
   expect(text).toMatchInlineSnapshot(`
-    "12:00:00 order  suspended: waiting for land
+    "12:00:00 order  waiting for land
     "
   `);
 });

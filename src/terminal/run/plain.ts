@@ -109,9 +109,9 @@ class PlainReporter implements RunReporter {
   }
 
   async close(result: RunResult | undefined): Promise<void> {
-    if (result?.status !== 'suspended') return;
+    if (result?.status !== 'waiting') return;
     const names = [...new Set(result.waiting.map(({ step }) => safeLine(step)))].join(', ');
-    this.#write(this.#options.now(), undefined, this.#paint('yellow', `suspended: waiting for ${names}`));
+    this.#write(this.#options.now(), undefined, this.#paint('yellow', `waiting for ${names}`));
   }
 
   #showEvent(event: HistoryEvent): void {

@@ -99,7 +99,7 @@ describe('the summary of a run', () => {
     `);
   });
 
-  it('shows what a suspended run is waiting for and how to answer', () => {
+  it('shows what a waiting run is waiting for and how to answer', () => {
     expect(
       summaryOf([
         [0, runStarted('order', ['build', 'ok', 'signed', 'ship'])],

@@ -37,7 +37,7 @@ export function formatSummary(options: SummaryOptions): string {
   const paint = painter(color);
   const glyphs = glyphsFor(options.unicode);
   const runId = result?.runId ?? view.runId ?? '';
-  const waiting = result?.status === 'suspended' ? result.waiting : waitingOf(view);
+  const waiting = result?.status === 'waiting' ? result.waiting : waitingOf(view);
   const status = shownStatusOf(view, waiting, options);
   const cause = causeOf(view, options);
   const table = stepTable(view, { glyphs, paint, width: columns, interrupted: status === 'interrupted' });
@@ -45,7 +45,7 @@ export function formatSummary(options: SummaryOptions): string {
     [headline(status, view, { glyphs, paint })],
     [...table, ...overlapLines(view, paint), ...costLines(view, paint)],
     ...workBlocks(view, { glyphs, paint, root: options.root, isThere: options.isThere }),
-    ...(status === 'failed' && cause ? [causeLines(cause, paint)] : []),
+    ...((status === 'failed' || status === 'suspended') && cause ? [causeLines(cause, paint)] : []),
     nextLines({ status, runId, waiting, columns, commandSuffix, ...workToLookAt(view) }),
   ];
   const text = blocks.filter(block => block.length > 0).map(block => block.join('\n'));
@@ -67,7 +67,8 @@ function shownStatusOf(
       return 'cancelled';
     case undefined:
       if (running) return 'running';
-      return isStuck(view, waiting) ? 'suspended' : 'interrupted';
+      if (view.suspension) return 'suspended';
+      return isStuck(view, waiting) ? 'waiting' : 'interrupted';
   }
 }
 
@@ -108,8 +109,10 @@ function headline(
       return say('failed', `failed after ${took}`);
     case 'cancelled':
       return say('cancelled', `was cancelled after ${took}${reasonOf(view)}`);
-    case 'suspended':
+    case 'waiting':
       return `${paint('yellow', glyphs.ellipsis)} ${paint('bold', name)} is waiting for you`;
+    case 'suspended':
+      return say('waiting', `is suspended after ${took}${whySuspended(view)}`);
     case 'interrupted':
       return say('cancelled', `was interrupted after ${took}: its process died`);
     case 'running':
@@ -120,6 +123,9 @@ function headline(
 function reasonOf({ end }: RunView): string {
   return end?.type === 'run.cancelled' ? `: ${safeLine(end.data.reason)}` : '';
 }
+
+const whySuspended = ({ suspension }: RunView): string =>
+  suspension ? `: ${safeLine(suspension.reason)}` : '';
 
 /** `4 steps, peak concurrency 3, 2.3s wall, 6.1s total` */
 function overlapLines(view: RunView, paint: Paint): readonly string[] {
@@ -160,9 +166,10 @@ const processErrors: ReadonlySet<string> = new Set(['EXIT_NONZERO', 'KILLED', 'T
 
 function causeOf(view: RunView, { result, workflow, stateDir }: SummaryOptions): Cause | undefined {
   const failure =
-    result?.status === 'failed' ? result : view.end?.type === 'run.failed' ? view.end.data : undefined;
-  if (!failure) return undefined;
-  const { error, step } = failure;
+    result?.status === 'failed' ? result : view.end?.type === 'run.failed' ? view.end.data : view.suspension;
+  if (!failure?.error) return undefined;
+  const { error } = failure;
+  const step = 'step' in failure ? failure.step : undefined;
   const kind =
     workflow && step !== undefined
       ? stepsOf(workflow).find(({ path }) => path === definitionPath(step))?.step.body.kind

@@ -71,6 +71,8 @@ export interface AbandonedRun {
   readonly run: RunSummary;
   readonly task?: string | undefined;
   readonly by?: string | undefined;
+  /** Whether the run has used up the budget of its task, so that no worker takes it over. */
+  readonly isSpent?: boolean | undefined;
 }
 
 export interface ParkedFact extends ParkedWork {
@@ -94,6 +96,7 @@ export const describeStatus = (facts: StatusFacts, now: number) => ({
     by: by ?? null,
     started_at: run.startedAt,
     lease_until: run.owner?.expiresAt ?? null,
+    suspended: run.suspension ? { by: run.suspension.by, reason: run.suspension.reason } : null,
   })),
   parked: facts.parked.map(({ task, ...parked }) => ({ ...parked, task: task ?? null })),
 });

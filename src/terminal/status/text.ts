@@ -117,7 +117,12 @@ class Page {
         abandoned.map(each => this.#abandonedRow(each)),
         [{}, {}, { shrinks: true }, {}],
       ),
-      ...this.#hint('the next worker takes over: reprise worker'),
+      ...(abandoned.some(({ isSpent }) => !isSpent)
+        ? this.#hint('the next worker takes over: reprise worker')
+        : []),
+      ...(abandoned.some(({ isSpent }) => isSpent)
+        ? this.#hint('raise `runtime.budget` in reprise.yaml, then: reprise worker')
+        : []),
     ];
   }
 
@@ -165,7 +170,10 @@ class Page {
       this.#glyph('waiting'),
       { text: `run ${run.runId}` },
       { text: safeLine(task) },
-      { text: safeLine(`started ${since}${by === undefined ? '' : ` by ${by}`}`), colour: 'dim' },
+      {
+        text: safeLine(`started ${since}${by === undefined ? '' : ` by ${by}`}${suspendedText(run)}`),
+        colour: 'dim',
+      },
     ];
   }
 
@@ -255,3 +263,6 @@ function lockText({ state, holder, stalled, waiting }: LockFact): string {
   ];
   return parts.join('; ');
 }
+
+const suspendedText = ({ suspension }: AbandonedRun['run']): string =>
+  suspension ? `; suspended: ${suspension.reason}` : '';

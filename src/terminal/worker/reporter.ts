@@ -207,6 +207,14 @@ export function newsLines(news: WorkerNews, { branch }: { readonly branch: strin
         ...(news.hint === undefined ? [] : [line(undefined, `hint: ${safeLine(news.hint)}`)]),
       ];
     }
+    case 'suspended':
+      return [
+        line(
+          'waiting',
+          `suspended ${news.task === undefined ? `run ${news.runId}` : safeLine(news.task)}: ${safeLine(news.reason)}`,
+        ),
+        ...(news.hint === undefined ? [] : [line(undefined, `hint: ${safeLine(news.hint)}`)]),
+      ];
     case 'leftover':
       return [
         line('waiting', safeLine(`note: ${news.what} was not removed: ${news.why}; to clean up: reprise gc`)),

@@ -4,6 +4,7 @@ import {
   type Session,
   type SessionFactory,
   type SessionResult,
+  suspendSession,
 } from '../../agents/index.ts';
 import {
   type AppliedMark,
@@ -159,6 +160,7 @@ const withResult = (session: Session, change: (result: SessionResult) => Session
     const turn = await session.next(answer);
     return turn.kind === 'end' ? { kind: 'end', result: change(turn.result) } : turn;
   },
+  suspend: hurry => suspendSession(session, hurry),
   cancel: () => session.cancel(),
   close: () => session.close(),
 });

@@ -32,13 +32,13 @@ const listEvery = 20;
 /** Effects of the loop that runs a worker's tasks. */
 export function loopEffects({ environment, rules, branches }: WorkerContext) {
   const { world, clock, ids, store, self } = environment;
-  const { branch, tasks } = rules;
+  const { branch, tasks, taskBudget } = rules;
 
   const difference = async ({ seen }: Pick<ChangeQuery, 'seen'>) =>
     differenceFrom(seen, {
       main: await branches.tip(branch),
       revision: await store.claims.revision(),
-      abandoned: abandonedAmong(await store.list(unfinished), environment),
+      abandoned: abandonedAmong(await store.list(unfinished), { ...environment, taskBudget }),
     });
 
   const isDead = (worker: WorkerRecord): boolean => !environment.isAlive(worker);
@@ -134,7 +134,7 @@ export function loopEffects({ environment, rules, branches }: WorkerContext) {
       span: 'short',
       answer: 'inside',
       keys: () => ({ reads: ['abandoned:'] }),
-      perform: async () => abandonedAmong(await store.list(unfinished), environment),
+      perform: async () => abandonedAmong(await store.list(unfinished), { ...environment, taskBudget }),
     }),
 
     /** Reads the unfinished work of a run from its history. */
@@ -153,7 +153,9 @@ export function loopEffects({ environment, rules, branches }: WorkerContext) {
       awaits: {
         keys: () => ({ reads: [`ref:${branch}`, 'claim:', 'abandoned:'] }),
         // The output of a command cannot be known without running it.
-        isOver: seen => tasks.kind === 'command' || isDifferent(seen, environment, branches.tipNow(branch)),
+        isOver: seen =>
+          tasks.kind === 'command' ||
+          isDifferent(seen, { ...environment, taskBudget }, branches.tipNow(branch)),
       },
       perform: async (seen, { signal }) => {
         for (let looked = 0; ; looked++) {

@@ -1,4 +1,4 @@
-import { toTimestamp } from '../../core/index.ts';
+import { RepriseError, toTimestamp } from '../../core/index.ts';
 import type { StepEnd } from '../../engine/index.ts';
 import { type AgentMessage, Conversation, checkPrompt, SessionCount } from '../../engine/step/agent/index.ts';
 import type { KnownSession, WorkLane } from '../../engine/step/index.ts';
@@ -99,6 +99,8 @@ export class LandingRepair {
       let message = this.#again(this.#conflictMessage(resolution));
       for (let left = rules.corrections; ; ) {
         const answer = await this.#ask(message);
+        // A suspended session continues with the conflict as it left it.
+        if (answer.kind === 'ended' && answer.end.kind === 'suspended') return answer;
         if (answer.kind === 'ended') return await this.#stop(resolution, answer);
         if (answer.next.kind === 'give-up')
           return await this.#stop(resolution, {
@@ -123,7 +125,8 @@ export class LandingRepair {
         }
       }
     } catch (thrown) {
-      await this.#stop(resolution, { kind: 'not-repaired', why: '' }).catch(() => {});
+      const isSuspended = isCancelled(thrown) && (await this.#lane.effects.isSuspending(this.#lane));
+      if (!isSuspended) await this.#stop(resolution, { kind: 'not-repaired', why: '' }).catch(() => {});
       throw thrown;
     }
   }
@@ -169,6 +172,9 @@ export class LandingRepair {
     return conflictPrompt({ files: noted, subject, onto: this.#worker.rules.branch });
   }
 }
+
+const isCancelled = (thrown: unknown): boolean =>
+  thrown instanceof RepriseError && thrown.code === 'CANCELLED';
 
 const nothingLeft = (subjects: readonly string[]): string =>
   `the resolution of the conflicts left nothing of ${subjects.map(each => JSON.stringify(each)).join(', ')}`;

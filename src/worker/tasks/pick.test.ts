@@ -111,7 +111,7 @@ describe('the built-in dispatcher on any board', () => {
       task: name,
       state: fc.constantFrom(...claimStates),
       version,
-      runStatus: fc.constantFrom('running' as const, 'failed' as const, 'suspended' as const),
+      runStatus: fc.constantFrom('running' as const, 'failed' as const, 'waiting' as const),
       token: fc.nat(),
     })
     .map(given => aClaim(given.task, given));

@@ -1,4 +1,8 @@
-import { expect, test } from 'vitest';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, test } from 'vitest';
+import { goOnPrompt } from '../../../src/engine/step/agent/conversation.ts';
 import { Lab } from '../../../src/git/test-support.ts';
 import { markedWith } from '../../../src/process/tree.ts';
 import type { Body, StepModel, WorkflowModel } from '../../../src/workflow/model.ts';
@@ -105,4 +109,89 @@ test('a process that lost its run stops instead of waiting forever', async () =>
   expect(taken.kind).toBe('acquired');
   await expect(running).rejects.toMatchObject({ code: 'FENCED' });
   expect(markedWith({ REPRISE_RUN: run.runId })).toEqual([]);
+});
+
+const remembering = fileURLToPath(new URL('./fixtures/remembering-agent.mjs', import.meta.url));
+
+/** A run with an agent that remembers its prompts and says `here`. */
+function rememberingRun(next: string) {
+  const lab = new Lab();
+  const agent = agentOf({
+    kind: 'claude',
+    command: [process.execPath, remembering, join(lab.folder, 'memory')],
+  });
+  const tell = (what: string) => writeFileSync(join(lab.folder, 'next'), what);
+  tell(next);
+  return { ...workingRun({ agents: new Map([['coder', agent]]) }), lab, tell };
+}
+
+describe('a suspended run', () => {
+  test('stops its session after a tool call and continues it', async () => {
+    const { lab, tell, engine, history, store, workflow, here } = rememberingRun('tool');
+    const suspend = new AbortController();
+    const running = engine.start({ workflow, input: {}, suspend: suspend.signal });
+    await here;
+    suspend.abort('ended by SIGTERM');
+    const [run] = await store.list();
+    while (!summary(await history(run?.runId ?? '')).includes('run.suspended'))
+      await new Promise(resolve => setImmediate(resolve));
+    writeFileSync(join(lab.folder, 'boundary'), '');
+    const { runId, ...result } = await running;
+    expect(result).toEqual({ status: 'suspended', by: 'signal', reason: 'ended by SIGTERM' });
+    expect(summary(await history(runId)).slice(-3)).toEqual([
+      'run.suspended',
+      'session.ended fix',
+      'step.interrupted fix',
+    ]);
+    expect(await store.list()).toMatchObject([
+      { status: 'suspended', owner: null, suspension: { by: 'signal' } },
+    ]);
+    tell('tell');
+    expect(await engine.resume({ workflow, runId })).toMatchObject({
+      status: 'completed',
+      output: { fix: { text: `Fix it. | ${goOnPrompt}` } },
+    });
+  });
+
+  test('stops its session at once if it has to hurry, and continues it', async () => {
+    const { tell, engine, history, workflow, here } = rememberingRun('hang');
+    const hurry = new AbortController();
+    const running = engine.start({ workflow, input: {}, hurry: hurry.signal });
+    await here;
+    engine.suspend();
+    hurry.abort();
+    const { runId, ...result } = await running;
+    expect(result).toEqual({ status: 'suspended', by: 'person', reason: 'suspended' });
+    expect(markedWith({ REPRISE_RUN: runId })).toEqual([]);
+    tell('tell');
+    expect(await engine.resume({ workflow, runId })).toMatchObject({ status: 'completed' });
+    const events = await history(runId);
+    expect(
+      events.flatMap(each => (each.type === 'session.started' ? [each.data.resumes ?? false] : [])),
+    ).toEqual([false, true]);
+  });
+
+  test('keeps the workspace of a script as it is', async () => {
+    const { lab, engine, history, workflow, here } = workingRun();
+    const running = engine.start({ workflow, input: {} });
+    await here;
+    engine.suspend();
+    const { runId } = await running;
+    expect(summary(await history(runId))).not.toContain('workspace.saved fix');
+    expect(lab.git('rev-parse', `reprise/flow/${runId}/fix`)).toBe(lab.git('rev-parse', 'main'));
+  });
+
+  test('is cancelled by a cancel', async () => {
+    const { engine, store, workflow, here } = workingRun();
+    const running = engine.start({ workflow, input: {} });
+    await here;
+    engine.suspend();
+    const { runId } = await running;
+    await store.post(runId, { kind: 'cancel', reason: 'enough' }, '2026-01-01T00:00:00.000Z');
+    expect(await engine.resume({ workflow, runId })).toEqual({
+      runId,
+      status: 'cancelled',
+      reason: 'enough',
+    });
+  });
 });

@@ -98,10 +98,10 @@ describe('a spending budget', () => {
     const lab = await workLab();
     const unit = await withAgent(lab, agentOf({ command: lab.program(`${source} ${forever}`) }), left);
     expect(await unit.work()).toMatchObject({
-      kind: 'failed',
+      kind: 'suspended',
       error: { code: 'BUDGET_EXCEEDED', message: expect.stringMatching(message), hint: expect.any(String) },
     });
-    expect(unit.of('session.ended')).toMatchObject([{ outcome: 'cancelled' }]);
+    expect(unit.of('session.ended')).toMatchObject([{ outcome: 'suspended' }]);
   });
 
   test('prevents a session if nothing is left', async () => {

@@ -11,6 +11,7 @@ import {
   type SessionHost,
   type SessionRequest,
   type SessionResult,
+  suspendSession,
   type TurnEnd,
   type Usage,
   withEnding,
@@ -193,6 +194,12 @@ export class LiveSession {
     void this.#session.cancel();
   }
 
+  /** Stops the agent at the next point at which it loses nothing, or at once when `hurry` aborts. */
+  suspend(hurry?: AbortSignal): void {
+    this.#cut ??= { kind: 'suspend' };
+    suspendSession(this.#session, hurry);
+  }
+
   /** Resolves when no process of the session runs any more. */
   async close(): Promise<SessionAccount> {
     this.#overtime.abort();
@@ -269,7 +276,9 @@ export class LiveSession {
   #spend({ inputTokens, outputTokens, cachedTokens, costUsd }: Usage): void {
     this.#usage = addUsage(this.#usage, { inputTokens, outputTokens, cachedTokens, costUsd });
     const message = overspent(this.#start.left, this.#usage);
-    if (message !== undefined) this.#end({ kind: 'budget', message });
+    if (message === undefined) return;
+    this.#cut ??= { kind: 'budget', message };
+    this.suspend();
   }
 
   #watchTime(): void {

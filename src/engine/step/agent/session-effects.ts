@@ -9,6 +9,14 @@ import { type HeldSlot, hasFreeSlot, takeSlot } from './slots.ts';
 
 const slotKey = (agent: string): string => `slot:${agent}`;
 
+/** Conflict key of the suspension of a run. */
+const suspensionKey = (runId: string): string => `suspend:${runId}`;
+
+export interface RunOwner {
+  readonly runId: string;
+  readonly lease: Lease;
+}
+
 export interface SlotWait {
   readonly key: string;
   readonly agent: string;
@@ -35,7 +43,34 @@ export function sessionEffects(environment: Environment, observe: Observer) {
     return session;
   };
 
+  /** Signals that make the sessions of suspended runs hurry, by run and epoch. */
+  const suspended = new Map<string, AbortSignal | undefined>();
+  const ownership = ({ runId, lease }: RunOwner) => `${runId}:${lease.epoch}`;
+
   return {
+    /** Stops the sessions of a run at the next point at which they lose nothing. New ones stop before they start. */
+    suspendSessions: world.effect<RunOwner & { readonly hurry?: AbortSignal | undefined }, void>({
+      name: 'session.suspend',
+      span: 'short',
+      answer: 'inside',
+      taped: { args: ({ runId }) => runId },
+      keys: ({ runId }) => ({ writes: [suspensionKey(runId)] }),
+      perform: ({ runId, lease, hurry }) => {
+        suspended.set(ownership({ runId, lease }), hurry);
+        for (const [key, session] of sessions) if (key.startsWith(`${runId}:`)) session.suspend(hurry);
+      },
+    }),
+
+    /** Returns whether the run is being suspended, so that its work must be left as it is. */
+    isSuspending: world.effect<RunOwner, boolean>({
+      name: 'session.suspending',
+      span: 'short',
+      answer: 'inside',
+      taped: { args: ({ runId }) => runId },
+      keys: ({ runId }) => ({ reads: [suspensionKey(runId)] }),
+      perform: owner => suspended.has(ownership(owner)),
+    }),
+
     newSessionId: world.effect<void, string>({
       name: 'ids.session',
       span: 'short',
@@ -84,7 +119,12 @@ export function sessionEffects(environment: Environment, observe: Observer) {
           ...(request.resume ? { resumes: request.resume.sessionId } : {}),
         }),
       },
-      perform: ({ key, start }) => void sessions.set(key, new LiveSession(environment, observe, start)),
+      perform: ({ key, start }) => {
+        const session = new LiveSession(environment, observe, start);
+        sessions.set(key, session);
+        const owner = ownership(start);
+        if (suspended.has(owner)) session.suspend(suspended.get(owner));
+      },
     }),
 
     nextTurn: world.effect<

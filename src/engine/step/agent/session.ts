@@ -54,7 +54,8 @@ export type SessionEnd = SessionAccount &
         /** Whether the session never started, so that a new one can replace it. */
         readonly isLost: boolean;
       }
-    | { readonly kind: 'paused'; readonly end: Extract<StepEnd, { kind: 'paused' }> }
+    /** The session can be resumed later. */
+    | { readonly kind: 'paused'; readonly end: Extract<StepEnd, { kind: 'paused' | 'suspended' }> }
   );
 
 /**
@@ -63,7 +64,7 @@ export type SessionEnd = SessionAccount &
  */
 export async function runSession(lane: SessionLane, plan: SessionPlan): Promise<SessionEnd> {
   if (isUsedUp(plan.left))
-    return { ...nothingUsed, ...failure(overBudget('nothing is left for another session')) };
+    return { ...nothingUsed, ...exhausted(overBudget('nothing is left for another session')) };
   const { effects, runId, lease, unit } = lane;
   const { agent } = plan;
   const key = `${runId}:${unitOf(unit.step, unit.worker)}:${unit.attempt}:${plan.number}`;
@@ -153,7 +154,8 @@ async function endOf(
   { agent, number, resume }: SessionPlan,
   { result, cut, hasStarted }: Extract<SessionTurn, { kind: 'end' }>,
 ) {
-  if (cut?.kind === 'budget') return failure(overBudget(cut.message));
+  if (cut?.kind === 'budget') return exhausted(overBudget(cut.message));
+  if (cut?.kind === 'suspend' && result.kind !== 'ok') return stopped;
   switch (result.kind) {
     case 'ok':
       return {
@@ -162,6 +164,7 @@ async function endOf(
         ...(result.structured === undefined ? {} : { structured: result.structured }),
       } as const;
     case 'failed':
+      if (result.error.code === 'BUDGET_EXCEEDED') return exhausted(result.error);
       return failure(result.error, !hasStarted && canStartOver(result.error, resume));
     case 'cancelled':
       return failure(cut ? overtime(agent) : cancelledByAgent);
@@ -178,14 +181,19 @@ const canStartOver = (error: ErrorData, resume: ResumeRequest | undefined): bool
 
 const mayBeLost: ReadonlySet<string> = new Set(['AGENT_FAILED', 'AGENT_PROTOCOL']);
 
+const stopped = { kind: 'paused', end: { kind: 'suspended' } } as const;
+
+/** An exhausted budget suspends the run, so that a higher budget continues the session. */
+const exhausted = (error: ErrorData) => ({ kind: 'paused', end: { kind: 'suspended', error } }) as const;
+
 const failure = (error: ErrorData, isLost = false) => ({ kind: 'failed', error, isLost }) as const;
 
 function outcomeOf(
-  { kind }: { readonly kind: SessionEnd['kind'] },
+  end: Awaited<ReturnType<typeof endOf>>,
   { result }: Extract<SessionTurn, { kind: 'end' }>,
 ): SessionEnded['outcome'] {
-  if (kind === 'paused') return 'limit';
-  return kind === 'failed' && result.kind === 'cancelled' ? 'cancelled' : kind;
+  if (end.kind === 'paused') return end.end.kind === 'suspended' ? 'suspended' : 'limit';
+  return end.kind === 'failed' && result.kind === 'cancelled' ? 'cancelled' : end.kind;
 }
 
 const endSession = (
