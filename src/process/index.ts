@@ -12,6 +12,7 @@ export {
   type Marker,
   onAbandoned,
   type ProcessIdentity,
+  processesNamed,
   readmitIncarnation,
   thisProcess,
 } from './table.ts';

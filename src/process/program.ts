@@ -1,4 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
+import { closeSync, fstatSync, openSync, readSync, unlinkSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { type ProcessIdentity, processStart } from './table.ts';
 import { endTrees, type TreeRoot } from './tree.ts';
 
@@ -26,13 +29,29 @@ export type RunProgram = (argv: readonly string[], options: ProgramOptions) => P
 const settleMs = 1000;
 const graceMs = 5000;
 
-/** Spawns the program directly. It gets its own process group, so Ctrl-C in a terminal does not interrupt it. */
-export const runProgram: RunProgram = async ([program = '', ...args], { cwd, env, input, signal }) => {
+/**
+ * Spawns the program directly. It gets its own process group, so Ctrl-C in a terminal does not interrupt it. Its standard
+ * error is a file: a pipe would break if this process were killed, and the next message would kill the program.
+ */
+export const runProgram: RunProgram = async (argv, options) => {
+  const errors = openNameless();
+  try {
+    const end = await spawnProgram(argv, { ...options, errors });
+    return errors === undefined ? end : { ...end, stderr: readAll(errors) };
+  } finally {
+    if (errors !== undefined) closeSync(errors);
+  }
+};
+
+async function spawnProgram(
+  [program = '', ...args]: readonly string[],
+  { cwd, env, input, signal, errors }: ProgramOptions & { readonly errors: number | undefined },
+): Promise<ProgramEnd> {
   const child = spawn(program, args, {
     cwd,
     env,
     detached: true,
-    stdio: [input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],
+    stdio: [input === undefined ? 'ignore' : 'pipe', 'pipe', errors ?? 'pipe'],
   });
   // The program may exit before it has read all of its input.
   child.stdin?.on('error', () => {}).end(input);
@@ -44,7 +63,26 @@ export const runProgram: RunProgram = async ([program = '', ...args], { cwd, env
   } finally {
     await isOver?.();
   }
-};
+}
+
+let opened = 0;
+
+/** Opens a file without a name, which disappears with its last descriptor; `undefined` if the disk is full. */
+function openNameless(): number | undefined {
+  const file = join(tmpdir(), `reprise-errors-${process.pid}-${process.hrtime.bigint()}-${opened++}`);
+  try {
+    const descriptor = openSync(file, 'wx+', 0o600);
+    unlinkSync(file);
+    return descriptor;
+  } catch {
+    return undefined;
+  }
+}
+
+function readAll(descriptor: number): Buffer {
+  const text = Buffer.alloc(fstatSync(descriptor).size);
+  return text.subarray(0, readSync(descriptor, text, 0, text.length, 0));
+}
 
 /** Waits for `close`, because output may still be in the pipe when the process has exited. */
 function closed(child: ChildProcess): Promise<ProgramEnd> {

@@ -99,6 +99,36 @@ function read(file: string): string | undefined {
   }
 }
 
+/**
+ * Live processes of a program, by identity, with their working directory; `undefined` if that belongs to another user.
+ * Without `/proc`, no directory is known.
+ */
+export function processesNamed(name: string): ReadonlyMap<string, string | undefined> {
+  if (processTable === psTable) {
+    const lines = ps(['-A', '-o', 'pid=,lstart=,comm=']).filter(
+      line => line.endsWith(`/${name}`) || line.endsWith(` ${name}`),
+    );
+    return new Map(lines.map(line => [line.trim(), undefined]));
+  }
+  const found = pids().filter(pid => read(`/proc/${pid}/comm`)?.trim() === name);
+  return new Map(
+    found.flatMap(pid => {
+      const entry = readEntry(pid);
+      return entry === undefined || entry.state === 'zombie'
+        ? []
+        : [[`${pid} ${entry.processStart}`, folderOf(pid)] as const];
+    }),
+  );
+}
+
+function folderOf(pid: number): string | undefined {
+  try {
+    return readlinkSync(`/proc/${pid}/cwd`);
+  } catch {
+    return undefined;
+  }
+}
+
 const columns = 'pid=,ppid=,pgid=,stat=,lstart=';
 
 /** Process table by `ps`, for systems without `/proc`. Start times are whole seconds; the environment is best effort. */
