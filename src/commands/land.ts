@@ -246,7 +246,7 @@ const refusal = (
   { why, hint }: { readonly why: string; readonly hint: string },
   { unit, onto, retry }: LandingSubject & { readonly retry: string },
 ): readonly string[] => [
-  `${unit} did not land on ${safeLine(onto)}; nothing was changed: ${safeLine(why)}`,
+  `${unit} did not land on ${safeLine(onto)}, which has not moved: ${safeLine(why)}`,
   ...hintLines(hint),
   `  retry: ${retry}`,
 ];

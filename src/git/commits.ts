@@ -137,6 +137,18 @@ async function listCommits(
   });
 }
 
+/** Lists commits, oldest first. */
+export async function commitsBetween(
+  git: Git,
+  { from, to }: { readonly from: string; readonly to: string },
+): Promise<readonly LandedCommit[]> {
+  const output = await git.ok(['log', '--reverse', '-z', '--format=%H %s', `${from}..${to}`]);
+  return output
+    .split('\0')
+    .filter(line => line !== '')
+    .map(line => ({ commit: line.slice(0, line.indexOf(' ')), subject: line.slice(line.indexOf(' ') + 1) }));
+}
+
 /** A commit with its tree. */
 interface CommitWithTree {
   readonly commit: string;

@@ -1,4 +1,15 @@
-import { mkdirSync, readdirSync, readFileSync, renameSync, unlinkSync, writeFileSync } from 'node:fs';
+import {
+  closeSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  unlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { open } from 'node:fs/promises';
 import { dirname } from 'node:path';
 
 let written = 0;
@@ -13,6 +24,45 @@ export function replaceFile(file: string, text: string): void {
   const beside = besideName(file);
   writeFileSync(beside, text);
   renameSync(beside, file);
+}
+
+/** Replaces a file like `replaceFile`, and returns when the new text survives a power loss. */
+export function recordFile(file: string, text: string): void {
+  mkdirSync(dirname(file), { recursive: true });
+  const beside = besideName(file);
+  const descriptor = openSync(beside, 'w');
+  try {
+    writeFileSync(descriptor, text);
+    fsyncSync(descriptor);
+  } finally {
+    closeSync(descriptor);
+  }
+  renameSync(beside, file);
+  const folder = openSync(dirname(file), 'r');
+  try {
+    fsyncSync(folder);
+  } finally {
+    closeSync(folder);
+  }
+}
+
+/** Writes files and folders to the disk. A folder keeps the names in it. Skips what does not exist. */
+export const syncPaths = async (paths: Iterable<string>): Promise<void> => {
+  await Promise.all([...new Set(paths)].map(syncPath));
+};
+
+async function syncPath(path: string): Promise<void> {
+  try {
+    const handle = await open(path, 'r');
+    try {
+      await handle.sync();
+    } finally {
+      await handle.close();
+    }
+  } catch (error) {
+    // Some file systems cannot sync a folder.
+    if (!isMissing(error) && !hasCode(error, 'EINVAL') && !hasCode(error, 'EISDIR')) throw error;
+  }
 }
 
 /** Returns `undefined` if the file does not exist or is a folder. */

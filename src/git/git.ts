@@ -1,7 +1,11 @@
 import { spawnSync } from 'node:child_process';
-import { existsSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
+import { dirname, sep } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { RepriseError } from '../core/index.ts';
-import { describeStartFailure, type RunProgram, runProgram } from '../process/index.ts';
+import { describeStartFailure, processesNamed, type RunProgram, runProgram } from '../process/index.ts';
+import { readIfThere, removeIfThere } from './files.ts';
+import { shellWord } from './names.ts';
 
 export interface GitOptions {
   /** Folder in which the commands run. */
@@ -108,7 +112,19 @@ interface Invocation extends GitCommandOptions {
   readonly run: RunProgram;
 }
 
+/**
+ * Runs git, and runs it again if only a lock of Reprise that a killed command left has stopped it. Git takes such a lock
+ * before it changes anything.
+ */
 async function runGit(args: readonly string[], invocation: Invocation): Promise<GitResult> {
+  for (let tries = 1; ; tries++) {
+    const result = await runOnce(args, invocation);
+    const lock = result.code === 0 ? undefined : lockIn(result.stderr);
+    if (lock === undefined || tries > 5 || !isOwnLock(lock) || !(await removeStaleLock(lock))) return result;
+  }
+}
+
+async function runOnce(args: readonly string[], invocation: Invocation): Promise<GitResult> {
   const { cwd, environment, run, input, signal, hooks = 'run', encoding = 'text' } = invocation;
   signal?.throwIfAborted();
   const decoding = encoding === 'text' ? 'utf8' : 'latin1';
@@ -153,12 +169,16 @@ const misleading = new Set([
   'GIT_DIFF_OPTS',
   'GIT_DIR',
   'GIT_EXTERNAL_DIFF',
+  'GIT_GLOB_PATHSPECS',
   'GIT_GRAFT_FILE',
+  'GIT_ICASE_PATHSPECS',
   'GIT_IMPLICIT_WORK_TREE',
   'GIT_INDEX_FILE',
   'GIT_INDEX_VERSION',
   'GIT_INTERNAL_SUPER_PREFIX',
+  'GIT_LITERAL_PATHSPECS',
   'GIT_NAMESPACE',
+  'GIT_NOGLOB_PATHSPECS',
   'GIT_NO_REPLACE_OBJECTS',
   'GIT_OBJECT_DIRECTORY',
   'GIT_PREFIX',
@@ -178,6 +198,8 @@ const fixed: GitEnvironment = {
   GIT_MERGE_AUTOEDIT: 'no',
   GIT_OPTIONAL_LOCKS: '0',
   GIT_PAGER: 'cat',
+  // Git shows progress after two seconds, even on a pipe that a killed process has left.
+  GIT_PROGRESS_DELAY: '1000000',
   GIT_TERMINAL_PROMPT: '0',
 };
 
@@ -191,14 +213,23 @@ function gitEnvironment(inherited: GitEnvironment, own: GitEnvironment): Record<
 
 /**
  * Git must not leave a background process that repacks during commits, start a daemon that outlives it, prompt for a
- * passphrase, or follow settings of the user that other machines do not have.
+ * passphrase, or follow settings of the user that change what a command does or prints. An event that names a commit is
+ * appended after git has synced its objects, ref and index.
  */
 const settings = {
   'gc.auto': '0',
   'gc.autoDetach': 'false',
   'maintenance.auto': 'false',
+  'add.ignoreErrors': 'false',
+  'color.ui': 'false',
   'commit.gpgSign': 'false',
   'core.fsmonitor': 'false',
+  'core.fsync': 'committed,derived-metadata,index',
+  'core.fsyncMethod': 'fsync',
+  'core.ignoreStat': 'false',
+  'core.safecrlf': 'false',
+  'i18n.commitEncoding': 'UTF-8',
+  'log.showSignature': 'false',
   'merge.autoStash': 'false',
   'merge.verifySignatures': 'false',
   'submodule.recurse': 'false',
@@ -210,3 +241,74 @@ const settingArguments = Object.entries(settings).flatMap(([key, value]) => ['-c
 /** Returns the arguments between `git` and the command. With `skip`, no code of the repository runs. */
 const gitArguments = (hooks: 'run' | 'skip'): readonly string[] =>
   hooks === 'run' ? settingArguments : [...settingArguments, '-c', 'core.hooksPath=/dev/null'];
+
+/** Time for which an abandoned lock must stay unchanged, and for which a lock in use is waited for. */
+const times = { stillMs: 500, patienceMs: 10_000, pollMs: 25 };
+
+/** Returns the lock file that stopped a git command, according to its message. */
+export const lockIn = (stderr: string): string | undefined =>
+  /Unable to create '(\/[^\n]+\.lock)': File exists/.exec(stderr)?.[1];
+
+/**
+ * Whether only Reprise uses a lock: that of a branch or ref of Reprise, or one in the private git folder of a worktree that
+ * Reprise made.
+ */
+const isOwnLock = (file: string): boolean =>
+  /\/refs\/(heads\/)?reprise\/.+\.lock$/.test(file) ||
+  (/\/worktrees\/[^/]+\/[A-Za-z_]+\.lock$/.test(file) &&
+    (readIfThere(`${dirname(file)}${sep}locked`) ?? '').startsWith('reprise '));
+
+/**
+ * Removes a lock file that a killed git command left. Keeps it, and returns `false`, if it changes meanwhile, or if a git
+ * command that has been running all the time works below the folder. The caller knows that the owner of the lock is dead.
+ */
+export async function removeStaleLock(file: string, folder = repositoryOf(file)): Promise<boolean> {
+  const began = performance.now();
+  let seen = identityOf(file);
+  let still = began;
+  let users = commandsBelow(folder);
+  while (seen !== undefined) {
+    await delay(times.pollMs);
+    const now = performance.now();
+    const current = identityOf(file);
+    if (current !== seen) {
+      seen = current;
+      still = now;
+      users = commandsBelow(folder);
+      continue;
+    }
+    const alive = commandsBelow(folder);
+    users = new Set([...users].filter(each => alive.has(each)));
+    if (now - still >= times.stillMs && users.size === 0) removeIfThere(file);
+    else if (now - began >= times.patienceMs) return false;
+  }
+  return true;
+}
+
+/** Folder of the repository that a lock belongs to. */
+const repositoryOf = (file: string): string =>
+  (/^(.*?)(\/\.git)?\/(refs|worktrees)\//.exec(file)?.[1] ?? dirname(file)) || sep;
+
+/** Git commands that may work below a folder. One whose folder is unknown counts. */
+const commandsBelow = (folder: string): ReadonlySet<string> =>
+  new Set(
+    [...processesNamed('git')].flatMap(([identity, cwd]) =>
+      cwd === undefined || cwd === folder || cwd.startsWith(`${folder}${sep}`) ? identity : [],
+    ),
+  );
+
+/** Changes whenever the file is written or made again. */
+function identityOf(file: string): string | undefined {
+  const stat = statSync(file, { throwIfNoEntry: false, bigint: true });
+  return stat && `${stat.ino} ${stat.ctimeNs} ${stat.size}`;
+}
+
+/** Describes a lock that may belong to a running command, with the command that removes it. */
+export function describeLock(file: string): { readonly why: string; readonly hint: string } {
+  const changed = statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? Date.now();
+  const seconds = Math.max(0, Math.round((Date.now() - changed) / 1000));
+  return {
+    why: `another git command holds the lock ${file}, or left it when it was killed; the lock is ${seconds} s old`,
+    hint: `wait for that command; if no git command is running, remove the lock: rm ${shellWord(file)}`,
+  };
+}

@@ -1,5 +1,5 @@
 export { anyChanged, anyChangedNow, changesSince, diffOf } from './diff.ts';
-export { namesIn, parseRecord, readIfThere } from './files.ts';
+export { namesIn, parseRecord, readIfThere, syncPaths } from './files.ts';
 export { createGit, type Git, gitNow } from './git.ts';
 export { isOwnerAlive, proveAlive, stalledFor, stalledMs, stalledText } from './liveness.ts';
 export {
@@ -27,4 +27,4 @@ export type {
 export { findPortRange, type PortRange } from './ports.ts';
 export { pushBranch } from './push.ts';
 export { type Branches, branchesOf, branchTip, readHead, resolveBase, resolveCommit } from './refs.ts';
-export { commonDirNow, openRepository, type Repository } from './repository.ts';
+export { commonDirNow, makeRecentDurable, openRepository, type Repository } from './repository.ts';

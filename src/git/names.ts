@@ -59,6 +59,15 @@ export const isBranchName = (name: string): boolean =>
 export const printable = (name: string): string =>
   /^[\p{L}\p{N}_./@+ -]+$/u.test(name) && name.trim() === name ? name : escaped(name);
 
+const maxListed = 10;
+
+/** Lists file names for a message: the first ten, and the number of the others. */
+export const printableList = (names: readonly string[]): string =>
+  [
+    ...names.slice(0, maxListed).map(printable),
+    ...(names.length > maxListed ? [`and ${names.length - maxListed} more`] : []),
+  ].join(', ');
+
 /** Escapes all control and format characters, some of which JSON does not escape. */
 const escaped = (text: string): string =>
   JSON.stringify(text).replace(

@@ -10,22 +10,30 @@ export const branchTip = async (
 ): Promise<string | undefined> =>
   isBranchName(branch) ? resolveCommit(git, `refs/heads/${branch}`) : undefined;
 
-/** Returns the tips of those branches that exist, with a single process. */
-export async function branchTips(
+/** A branch, with the branch that it leads to if it is a symbolic ref, or else with its own name. */
+interface BranchTarget {
+  readonly commit: string;
+  readonly branch: string;
+}
+
+/** Returns those branches that exist, with a single process. */
+export async function branchTargets(
   { git }: Pick<Repository, 'git'>,
   branches: readonly string[],
-): Promise<ReadonlyMap<string, string>> {
+): Promise<ReadonlyMap<string, BranchTarget>> {
   const refs = branches.filter(isBranchName).map(branch => `refs/heads/${branch}`);
   if (refs.length === 0) return new Map();
-  const output = await git.ok(['for-each-ref', '--format=%(objectname) %(refname:lstrip=2)', ...refs]);
+  const output = await git.ok(['for-each-ref', '--format=%(objectname) %(refname) %(symref)', ...refs]);
   const lines = output.split('\n').filter(line => line !== '');
   return new Map(
     lines.map(line => {
-      const [commit = '', branch = ''] = line.split(' ');
-      return [branch, commit];
+      const [commit = '', ref = '', symref = ''] = line.split(' ');
+      return [withoutHeads(ref), { commit, branch: withoutHeads(symref || ref) }];
     }),
   );
 }
+
+const withoutHeads = (ref: string): string => ref.replace(/^refs\/heads\//, '');
 
 /** Returns the id of a commit, or `undefined` if the name does not denote one. Safe for any name. */
 export async function resolveCommit(git: Git, name: string): Promise<string | undefined> {

@@ -1,4 +1,7 @@
+import { existsSync, statSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { RepriseError } from '../core/index.ts';
+import { namesIn, syncPaths } from './files.ts';
 import { createGit, type Git, type GitOptions, type GitPlace, gitNow, lastLines } from './git.ts';
 
 /** A repository, opened from one of its checkouts. */
@@ -41,3 +44,78 @@ export const commonDirNow = (place: GitPlace): string | undefined =>
 
 /** Removes the last newline only, because a path may contain newlines. */
 export const withoutNewline = (text: string): string => text.replace(/\n$/, '');
+
+/** Number of loose objects above which one pack is synced instead of each file. */
+const maxLoose = 100;
+
+/** Age above which the system has written a file to the disk by itself. */
+const recentMs = 60_000;
+
+interface NamedWork {
+  /** Commits that an event is going to name, without those that `from` reaches. */
+  readonly from: string;
+  readonly to: string;
+  /** Branch that keeps them. */
+  readonly branch?: string | undefined;
+  /** Git folder of a worktree whose HEAD or index names them. */
+  readonly gitDir?: string | undefined;
+}
+
+/**
+ * Returns when commits survive a power loss, with all of their objects and the names that lead to them. Git syncs what our
+ * own commands write, but not the folders, and nothing of what an agent or the user commits.
+ */
+export async function makeDurable(
+  { git, commonDir }: Pick<Repository, 'git' | 'commonDir'>,
+  { from, to, branch, gitDir }: NamedWork,
+): Promise<void> {
+  const output = await git.ok(['rev-list', '--objects', '--no-object-names', `${from}..${to}`]);
+  const objects = join(commonDir, 'objects');
+  const ids = output.split('\n').filter(id => id !== '');
+  const loose = ids.map(id => join(objects, id.slice(0, 2), id.slice(2))).filter(file => existsSync(file));
+  if (loose.length > maxLoose) await packObjects(git, { ids, folder: join(objects, 'pack') });
+  const files = loose.length > maxLoose ? [join(objects, 'pack')] : [...loose, ...loose.map(dirname)];
+  const names = branch === undefined ? [] : foldersOfRef(commonDir, `refs/heads/${branch}`);
+  await syncPaths([...files, objects, ...names, ...(gitDir === undefined ? [] : [gitDir])]);
+}
+
+/** Git syncs the pack and its index. Packing the same objects again gives the same files. */
+const packObjects = (
+  git: Git,
+  { ids, folder }: { readonly ids: readonly string[]; readonly folder: string },
+) => git.ok(['pack-objects', '--quiet', join(folder, 'pack')], { input: `${ids.join('\n')}\n` });
+
+/** A loose ref with all folders that lead to it. */
+function foldersOfRef(commonDir: string, ref: string): readonly string[] {
+  const parts = ref.split('/');
+  return parts.map((_, index) => join(commonDir, ...parts.slice(0, index + 1)));
+}
+
+/** Makes a branch durable that was made for a commit which is durable already. */
+export const makeRefDurable = ({ commonDir }: Pick<Repository, 'commonDir'>, ref: string): Promise<void> =>
+  syncPaths(foldersOfRef(commonDir, ref));
+
+/**
+ * Makes durable what was committed a moment ago. Git syncs no object of the user's commits; the next sync of our own files
+ * could otherwise write the branch to the disk before the commit that it names.
+ */
+export async function makeRecentDurable(
+  { commonDir }: Pick<Repository, 'commonDir'>,
+  ref?: string,
+): Promise<void> {
+  const objects = join(commonDir, 'objects');
+  const isRecent = (path: string) =>
+    Math.abs(Date.now() - (statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0)) < recentMs;
+  const folders = namesIn(objects)
+    .filter(name => /^[0-9a-f]{2}$/.test(name))
+    .map(name => join(objects, name))
+    .filter(isRecent);
+  const files = folders.flatMap(folder =>
+    namesIn(folder)
+      .map(name => join(folder, name))
+      .filter(isRecent),
+  );
+  if (files.length === 0) return;
+  await syncPaths(files);
+  await syncPaths([...folders, objects, ...(ref === undefined ? [] : foldersOfRef(commonDir, ref))]);
+}

@@ -1,7 +1,7 @@
 import { copyFile, mkdir, realpath, rename, stat } from 'node:fs/promises';
-import { extname, join, relative, resolve, sep } from 'node:path';
+import { dirname, extname, join, relative, resolve, sep } from 'node:path';
 import { RepriseError } from '../../core/index.ts';
-import { safeSegment } from '../../git/index.ts';
+import { safeSegment, syncPaths } from '../../git/index.ts';
 import type { ArtifactRule } from '../../workflow/index.ts';
 import type { Artifact } from '../run/messages.ts';
 
@@ -29,9 +29,11 @@ export async function collectArtifacts(request: CollectRequest): Promise<readonl
     const partial = `${file}.part`;
     // A rename replaces the file atomically, so a process that reads the old copy is not disturbed.
     await copyFile(source, partial);
+    await syncPaths([partial]);
     await rename(partial, file);
     artifacts.push({ name: rule.name, path: relative(projectRoot, file) });
   }
+  if (artifacts.length > 0) await syncPaths([target, dirname(target)]);
   return artifacts;
 }
 

@@ -78,26 +78,19 @@ export const isRefused = (landing: Landing): landing is LandingRefused =>
   landing.kind !== 'landed' && landing.kind !== 'nothing-to-land';
 
 /**
- * Describes a landing that succeeded. If nothing is left to land but this attempt had started to land the branch, it
- * was interrupted after the branch moved and before that was recorded, so it counts as landed.
+ * Describes a landing that succeeded. If this attempt had started to land the branch, and was interrupted after the branch
+ * moved and before that was recorded, nothing is left to land; it counts as landed.
  */
 export function landedNow(
   { known }: WorkLane,
   landing: Exclude<Landing, LandingRefused>,
   branch: string,
 ): LandedBranch {
-  const { commit } = landing;
-  if (landing.kind === 'landed')
-    return {
-      outcome: 'landed',
-      branch,
-      commit,
-      commits: landing.commits.length,
-      from: landing.from,
-      subjects: landing.subjects.slice(-maxSubjects),
-    };
-  const outcome = known.landings.has(branch) ? 'landed' : landing.kind;
-  return { outcome, branch, commit, commits: 0, subjects: [] };
+  const moved = landing.kind === 'landed' ? landing : known.landings.has(branch) && landing.landed;
+  if (!moved) return { outcome: 'nothing-to-land', branch, commit: landing.commit, commits: 0, subjects: [] };
+  const { commit, from, commits } = moved;
+  const subjects = commits.map(({ subject }) => subject).slice(-maxSubjects);
+  return { outcome: 'landed', branch, commit, commits: commits.length, from, subjects };
 }
 
 /** Returns what this attempt landed before it was interrupted. */

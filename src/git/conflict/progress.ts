@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import type { Owner } from '../../store/index.ts';
 import type { Conflict, ListedCommit } from '../commits.ts';
-import { parseRecord, readIfThere, removeIfThere, replaceFile } from '../files.ts';
+import { parseRecord, readIfThere, recordFile, removeIfThere } from '../files.ts';
 import type { LockRequest } from '../lock.ts';
 import type { Repository } from '../repository.ts';
 import type { ParkedRef } from '../workspace/branch-records.ts';
@@ -130,6 +130,6 @@ export function readMark<T>(gitDir: string): ProgressMark<T> | undefined {
 }
 
 export const writeMark = <T>(gitDir: string, mark: ProgressMark<T>): void =>
-  replaceFile(fileOf(gitDir), `${JSON.stringify(mark)}\n`);
+  recordFile(fileOf(gitDir), `${JSON.stringify(mark)}\n`);
 
 export const removeMark = (gitDir: string): void => removeIfThere(fileOf(gitDir));

@@ -1,7 +1,8 @@
-import type { LandedCommit } from '../commits.ts';
-import type { Git } from '../git.ts';
+import { commitsBetween } from '../commits.ts';
 import { type HeldLock, type LockRequest, type TakenLock, takeRepositoryLock } from '../lock.ts';
-import { branchTip } from '../refs.ts';
+import { branchTargets, branchTip } from '../refs.ts';
+import { makeDurable, makeRecentDurable, makeRefDurable } from '../repository.ts';
+import { forgetMove } from './interrupted-move.ts';
 import {
   type ConfirmEnd,
   type Landing,
@@ -39,20 +40,18 @@ export async function moveLanding(request: MoveRequest): Promise<MoveEnd> {
   const { from, tip, commit } = ready;
   // Prevents a race with a process that presumed this one dead, took over the lock and is landing.
   if (!lock?.isHeld()) return { kind: 'lost' };
-  const moved = await moveBranch({ ...request, branch: target, from, to: commit, mayMove: mayLand });
+  const branch = (await branchTargets(repository, [target])).get(target)?.branch ?? target;
+  // Before the branch names them: after a power loss, a branch without its objects would be corrupt.
+  await Promise.all([makeDurable(repository, { from, to: commit }), makeRecentDurable(repository)]);
+  const work = 'branch' in source ? { branch: source.branch, tip } : undefined;
+  const moved = await moveBranch({ ...request, work, branch, from, to: commit, mayMove: mayLand });
   if (moved.kind !== 'moved') return moved;
-  noteSourceLanded(repository, { source, tip, commit });
-  const commits = ready.commits ?? (await commitsBetween(repository.git, from, commit));
+  await makeRefDurable(repository, `refs/heads/${branch}`);
+  noteSourceLanded(repository, { source, tip, commit, moved: { onto: branch, from } });
+  forgetMove(repository);
+  const commits = ready.commits ?? (await commitsBetween(repository.git, { from, to: commit }));
   const { checkout } = moved;
   return { kind: 'moved', commits, wasAlone: lock.isHeld(), ...(checkout !== undefined && { checkout }) };
-}
-
-async function commitsBetween(git: Git, from: string, to: string): Promise<readonly LandedCommit[]> {
-  const output = await git.ok(['log', '--reverse', '-z', '--format=%H %s', `${from}..${to}`]);
-  return output
-    .split('\0')
-    .filter(line => line !== '')
-    .map(line => ({ commit: line.slice(0, line.indexOf(' ')), subject: line.slice(line.indexOf(' ') + 1) }));
 }
 
 /**

@@ -1,5 +1,5 @@
 import type { LandedCommit } from '../commits.ts';
-import { printable, shellWord } from '../names.ts';
+import { printableList, shellWord } from '../names.ts';
 import type { CheckoutBlocked } from './move-branch.ts';
 
 /**
@@ -36,9 +36,24 @@ export interface LockResult {
 export type PrepareResult =
   | ReadyLanding
   /** The target, at this commit, already has all of the work. */
-  | { readonly kind: 'nothing'; readonly commit: string }
+  | {
+      readonly kind: 'nothing';
+      readonly commit: string;
+      /** Landing that moved the target to this work before. */
+      readonly landed?: LandedEarlier | undefined;
+    }
   | LandingConflict
   | CheckoutBlocked;
+
+/** An earlier landing of the same work, whose end may not have been recorded. */
+export interface LandedEarlier {
+  /** Tip of the target after the landing. */
+  readonly commit: string;
+  /** Tip of the target before the landing. */
+  readonly from: string;
+  /** Landed commits, oldest first. */
+  readonly commits: readonly LandedCommit[];
+}
 
 /** Work that was rebased onto the target. */
 export interface ReadyLanding {
@@ -125,6 +140,8 @@ interface NothingToLand {
   readonly target: string;
   /** Tip of the target. */
   readonly commit: string;
+  /** Landing that moved the target to this work before. */
+  readonly landed?: LandedEarlier | undefined;
 }
 
 /** Result of preparing work that a person or another tool lands. */
@@ -234,7 +251,10 @@ async function attemptLanding<End>(
   let verified: string | undefined;
   for (let attempts = 1; attempts <= maxAttempts; attempts++) {
     const prepared = await steps.prepare();
-    if (prepared.kind === 'nothing') return { kind: 'nothing-to-land', target, commit: prepared.commit };
+    if (prepared.kind === 'nothing') {
+      const { commit, landed } = prepared;
+      return { kind: 'nothing-to-land', target, commit, ...(landed && { landed }) };
+    }
     if (prepared.kind === 'conflict') return conflict(course, prepared);
     if (prepared.kind === 'in-the-way') return checkoutBlocked(target, prepared);
     const { commit } = prepared;
@@ -278,7 +298,7 @@ function conflict(
     files,
     subject,
     onto,
-    why: `cannot rebase ${JSON.stringify(subject)} onto ${target}: conflicts in ${files.map(printable).join(', ')}`,
+    why: `cannot rebase ${JSON.stringify(subject)} onto ${target}: conflicts in ${printableList(files)}`,
     hint: `resolve the conflicts, then land again: ${gitInSource(source, workAt)} rebase ${shellWord(target)}`,
   };
 }

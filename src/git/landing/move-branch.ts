@@ -1,14 +1,26 @@
-import { type Git, lastLines } from '../git.ts';
-import { printable, shellWord } from '../names.ts';
+import { join } from 'node:path';
+import { describeLock, type Git, lastLines, lockIn } from '../git.ts';
+import { printableList, shellWord } from '../names.ts';
 import { branchTip } from '../refs.ts';
+import { withoutNewline } from '../repository.ts';
 import { type BranchCheckout, type CheckoutRequest, checkoutOfBranch } from '../workspace/checkout.ts';
 import { uncommittedFiles } from '../workspace/commit.ts';
+import {
+  type ChangedPath,
+  changedPaths,
+  exists,
+  forgetMove,
+  intendMove,
+  undoMove,
+} from './interrupted-move.ts';
 
 interface MoveBranchRequest extends CheckoutRequest {
   /** Expected tip of the branch. */
   readonly from: string;
   /** New tip, a descendant of `from`. */
   readonly to: string;
+  /** Source branch with its tip. */
+  readonly work?: { readonly branch: string; readonly tip: string } | undefined;
   /** Called after all other checks, immediately before the branch moves. */
   readonly mayMove?: (() => Promise<boolean>) | undefined;
 }
@@ -57,40 +69,78 @@ export async function moveBranch(move: MoveBranchRequest): Promise<MoveBranchRes
   return checkout.kind === 'nowhere' ? moveRef(move) : moveCheckout(move, checkout.path);
 }
 
-async function moveRef({
-  repository: { git },
-  branch,
-  from,
-  to,
-}: MoveBranchRequest): Promise<MoveBranchResult> {
+async function moveRef({ repository, branch, from, to, work }: MoveBranchRequest): Promise<MoveBranchResult> {
+  const { git } = repository;
+  intendMove(repository, { branch, from, to, source: work });
   const ref = `refs/heads/${branch}`;
   const args = ['update-ref', '--no-deref', '-m', 'reprise: land', ref, to, from];
   const { code } = await git.run(args, { hooks: 'skip' });
+  if (code !== 0) forgetMove(repository);
   // A ref lock that another git command holds for a moment is a lost race like any other.
   return code === 0 ? { kind: 'moved', checkout: undefined } : { kind: 'lost' };
 }
 
 /**
  * Moves files, index and branch with one git process. That process survives if this one is killed, and takes the locks
- * that keep out the user's own git commands.
+ * that keep out the user's own git commands. If it is killed too, the next landing undoes what it has done.
  */
-async function moveCheckout(
-  { repository, branch, from, to }: MoveBranchRequest,
-  path: string,
-): Promise<MoveBranchResult> {
+async function moveCheckout(move: MoveBranchRequest, path: string): Promise<MoveBranchResult> {
+  const { repository, branch, from, to, work } = move;
   const git = repository.git.with({ cwd: path, env: { GIT_REFLOG_ACTION: 'reprise: land' } });
+  const [gitDir, changes] = await Promise.all([gitDirAt(git), changedPaths(git, from, to)]);
+  const present = changes.flatMap(change =>
+    change.before === undefined && exists(join(path, change.path)) ? change.path : [],
+  );
+  intendMove(repository, { branch, from, to, source: work, checkout: { path, gitDir, present } });
+  // The user's options for merges into this branch could squash the work instead of moving the branch.
+  const plain = ['-c', `branch.${branch}.mergeOptions=`];
   const args = ['merge', '--ff-only', '--no-overwrite-ignore', '--no-autostash', '--no-stat', '--quiet', to];
-  const { code, stderr } = await git.run(args, { hooks: 'skip' });
-  if (code === 0) return { kind: 'moved', checkout: path };
-  if ((await branchTip(repository, branch)) !== from) return { kind: 'lost' };
+  const result = await git.run([...plain, ...args], { hooks: 'skip' });
+  const tip = await branchTip(repository, branch);
+  if (tip === to) return { kind: 'moved', checkout: path };
+  if (tip !== from) {
+    forgetMove(repository);
+    return { kind: 'lost' };
+  }
+  const stderr = result.code === 0 ? `it reports success, but ${branch} has not moved` : result.stderr;
+  return notMoved(move, { git, path, changes, present, stderr });
+}
+
+const gitDirAt = async (git: Git): Promise<string> =>
+  withoutNewline(await git.ok(['rev-parse', '--path-format=absolute', '--git-dir']));
+
+interface FailedMove {
+  readonly git: Git;
+  readonly path: string;
+  readonly changes: readonly ChangedPath[];
+  readonly present: readonly string[];
+  readonly stderr: string;
+}
+
+/** Undoes what git has changed before it failed, for example because the disk is full. */
+async function notMoved(
+  { repository, branch, from, to }: MoveBranchRequest,
+  { git, path, changes, present, stderr }: FailedMove,
+): Promise<CheckoutBlocked> {
+  const lock = lockIn(stderr);
+  const blocked = { kind: 'in-the-way', path } as const;
+  if (lock !== undefined) {
+    forgetMove(repository);
+    return { ...blocked, ...describeLock(lock), files: [] };
+  }
+  // Git checks all paths before it changes the first one, and then names those that it would overwrite.
+  const isRefused = /would be overwritten|not uptodate|Aborting/.test(stderr);
+  const kept = isRefused ? [] : await undoMove(git, { from, changes, present });
+  forgetMove(repository);
   const files = await overlap(git, { from, to });
-  if (files.length > 0) return overwriting(path, { branch, files });
+  if (isRefused && files.length > 0) return overwriting(path, { branch, files });
+  const left =
+    kept.length === 0 ? '' : `; not undone, because they have changed since: ${printableList(kept)}`;
   return {
-    kind: 'in-the-way',
-    path,
-    why: `git cannot fast-forward ${branch} in ${path}: ${lastLines(stderr)}`,
+    ...blocked,
+    why: `git cannot fast-forward ${branch} in ${path}: ${lastLines(stderr)}${left}`,
     hint: `check the state of the checkout: git -C ${shellWord(path)} status`,
-    files: [],
+    files: kept,
   };
 }
 
@@ -116,7 +166,7 @@ export const overwriting = (
 ): CheckoutBlocked => ({
   kind: 'in-the-way',
   path,
-  why: `${branch} is checked out in ${path}, and landing would overwrite uncommitted changes there: ${files.map(printable).join(', ')}`,
+  why: `${branch} is checked out in ${path}, and landing would overwrite uncommitted changes there: ${printableList(files)}`,
   hint: `stash them, then land again: git -C ${shellWord(path)} stash push --include-untracked`,
   files,
 });

@@ -1,12 +1,15 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { RepriseError } from '../../core/index.ts';
-import { replayCommits } from '../commits.ts';
-import { isBranchName, shellWord } from '../names.ts';
-import { branchTips, resolveCommit } from '../refs.ts';
+import { commitsBetween, replayCommits } from '../commits.ts';
+import { isBranchName, printable, shellWord } from '../names.ts';
+import { branchTargets, resolveCommit } from '../refs.ts';
 import type { Repository } from '../repository.ts';
-import { noteLanded } from '../workspace/branch-records.ts';
+import { type LandedNote, noteLanded, readBranchRecord } from '../workspace/branch-records.ts';
 import type { CheckoutRequest } from '../workspace/checkout.ts';
 import { type ScratchRequest, withScratchWorktree } from '../workspace/worktree.ts';
-import type { LandingCourse, PrepareResult, ReadyLanding, VerifyResult } from './landing.ts';
+import { changedPaths, settleInterruptedMove } from './interrupted-move.ts';
+import type { LandedEarlier, LandingCourse, PrepareResult, ReadyLanding, VerifyResult } from './landing.ts';
 import { obstacle } from './move-branch.ts';
 
 export interface PrepareRequest
@@ -23,9 +26,11 @@ export interface PrepareRequest
 export async function prepareLanding(request: PrepareRequest): Promise<PrepareResult> {
   const { repository, source, target, leavesBranch } = request;
   const { git } = repository;
-  const tips = await branchTips(repository, [target, ...('branch' in source ? [source.branch] : [])]);
-  const from = tips.get(target) ?? (await refuseTarget(repository, target));
-  const tip = 'branch' in source ? tips.get(source.branch) : await resolveCommit(git, source.commit);
+  const leftBehind = await settleInterruptedMove(repository);
+  if (leftBehind) return { kind: 'in-the-way', ...leftBehind, files: [] };
+  const tips = await branchTargets(repository, [target, ...('branch' in source ? [source.branch] : [])]);
+  const { commit: from, branch } = tips.get(target) ?? (await refuseTarget(repository, target));
+  const tip = 'branch' in source ? tips.get(source.branch)?.commit : await resolveCommit(git, source.commit);
   if (tip === undefined) throw noSource(source);
   const replayed = await replayCommits(git, { onto: from, tip });
   if (replayed.kind === 'conflict') {
@@ -33,12 +38,63 @@ export async function prepareLanding(request: PrepareRequest): Promise<PrepareRe
     return { kind: 'conflict', files, subject, onto: from, ...(await workAt(repository, source)) };
   }
   if (replayed.kind === 'nothing') {
-    noteSourceLanded(repository, { source, tip, commit: from });
-    return { kind: 'nothing', commit: from };
+    const landed = await landedBefore(repository, { source, branch, tip });
+    if (landed === undefined) noteSourceLanded(repository, { source, tip, commit: from });
+    return { kind: 'nothing', commit: from, ...(landed && { landed }) };
   }
   const { commit, commits } = replayed;
-  const blocked = leavesBranch ? undefined : await obstacle({ ...request, branch: target, from, to: commit });
+  await refuseLostSubmodules(repository, { source, from, to: commit });
+  const blocked = leavesBranch ? undefined : await obstacle({ ...request, branch, from, to: commit });
   return blocked ?? { kind: 'ready', from, tip, commit, ...(commits && { commits }) };
+}
+
+/** Returns how an earlier landing moved the target to the same work, if there was one. */
+async function landedBefore(
+  repository: Repository,
+  { source, branch, tip }: Pick<LandingCourse, 'source'> & { readonly branch: string; readonly tip: string },
+): Promise<LandedEarlier | undefined> {
+  const { landed } = ('branch' in source && readBranchRecord(repository, source.branch)) || {};
+  const { moved } = landed ?? {};
+  if (landed?.tip !== tip || moved?.onto !== branch) return undefined;
+  const { commit } = landed;
+  const { from } = moved;
+  return { commit, from, commits: await commitsBetween(repository.git, { from, to: commit }) };
+}
+
+/**
+ * Throws CANNOT_LAND if the work names a commit of a submodule that exists only in the workspace, which is removed after
+ * the landing. A submodule that is checked out nowhere cannot be checked.
+ */
+async function refuseLostSubmodules(
+  repository: Repository,
+  { source, from, to }: Pick<LandingCourse, 'source'> & { readonly from: string; readonly to: string },
+): Promise<void> {
+  const { git, root } = repository;
+  const links = (await changedPaths(git, from, to)).filter(({ after }) => after?.mode === '160000');
+  if (links.length === 0) return;
+  const { workAt: work } = await workAt(repository, source);
+  for (const { path, after } of links) {
+    const commit = after?.id ?? '';
+    const clone = work === undefined ? undefined : join(work, path);
+    if (clone === undefined || !existsSync(join(clone, '.git'))) continue;
+    const { code, stdout } = await git
+      .with({ cwd: clone })
+      .run(['rev-list', '--count', '--max-count=1', commit, '--not', '--remotes']);
+    if (code === 0 && Number(stdout) === 0) continue;
+    const main = root === undefined ? undefined : join(root, path);
+    const isInMain =
+      main !== undefined &&
+      existsSync(join(main, '.git')) &&
+      (await git.with({ cwd: main }).run(['cat-file', '-e', `${commit}^{commit}`])).code === 0;
+    if (isInMain) continue;
+    throw new RepriseError(
+      'CANNOT_LAND',
+      `commit ${commit.slice(0, 10)} of the submodule ${printable(path)} exists only in the workspace`,
+      {
+        hint: `push it, then land again: git -C ${shellWord(clone)} push origin ${commit}:refs/heads/<branch>`,
+      },
+    );
+  }
 }
 
 /** Returns the path of the worktree that has the source checked out, if there is one. */
@@ -55,9 +111,9 @@ async function workAt(
 /** Notes the commit that the source landed as. If the note gets lost, cleanup merely keeps the branch longer than needed. */
 export function noteSourceLanded(
   repository: Repository,
-  { source, tip, commit }: { source: LandingCourse['source']; tip: string; commit: string },
+  { source, ...landed }: LandedNote & { readonly source: LandingCourse['source'] },
 ): void {
-  if ('branch' in source) noteLanded(repository, { branch: source.branch, tip, commit });
+  if ('branch' in source) noteLanded(repository, { branch: source.branch, ...landed });
 }
 
 function noSource(source: LandingCourse['source']): RepriseError {

@@ -1,10 +1,18 @@
 import { RepriseError } from '../../core/index.ts';
 import type { Owner } from '../../store/index.ts';
-import type { ConfirmEnd, LockResult, MoveEnd, PrepareResult, VerifyResult } from '../landing/landing.ts';
+import type {
+  ConfirmEnd,
+  LandedEarlier,
+  LockResult,
+  MoveEnd,
+  PrepareResult,
+  VerifyResult,
+} from '../landing/landing.ts';
 import { type CheckoutBlocked, overwriting } from '../landing/move-branch.ts';
 import type { Verification } from '../landing/prepare.ts';
 import { shellWord } from '../names.ts';
 import type { LockOrder, MoveOrder, PrepareOrder, VerifyOrder } from '../orders.ts';
+import type { LandedNote } from '../workspace/branch-records.ts';
 import { branchRef, type Model, type ModelWorktree } from './repository.ts';
 
 type IsAlive = (owner: Owner) => boolean;
@@ -47,8 +55,9 @@ export function prepareLanding(
     return { kind: 'conflict', files, subject, onto: from, ...workAt(model, source) };
   }
   if (replayed.kind === 'nothing') {
-    noteLanded(model, { source, tip, commit: from });
-    return { kind: 'nothing', commit: from };
+    const landed = landedBefore(model, { source, target, tip });
+    if (landed === undefined) noteLanded(model, { source, tip, commit: from });
+    return { kind: 'nothing', commit: from, ...(landed && { landed }) };
   }
   const { commit, commits } = replayed;
   const blocked = leavesBranch ? undefined : obstacle(model, { branch: target, from, to: commit });
@@ -66,12 +75,22 @@ function workAt(model: Model, source: string): { readonly workAt?: string } {
   return checkout ? { workAt: checkout.path } : {};
 }
 
-function noteLanded(
+function landedBefore(
   model: Model,
-  { source, tip, commit }: { readonly source: string; readonly tip: string; readonly commit: string },
-): void {
+  { source, target, tip }: { readonly source: string; readonly target: string; readonly tip: string },
+): LandedEarlier | undefined {
+  const { landed } = model.records.get(source) ?? {};
+  if (landed?.tip !== tip || landed.moved?.onto !== target) return undefined;
+  const { commit, moved } = landed;
+  return { commit, from: moved.from, commits: commitsBetween(model, { from: moved.from, to: commit }) };
+}
+
+const commitsBetween = (model: Model, { from, to }: Pick<BranchMove, 'from' | 'to'>) =>
+  model.history.commitsOf([to], [from]).map(({ id, subject }) => ({ commit: id, subject }));
+
+function noteLanded(model: Model, { source, ...landed }: LandedNote & { readonly source: string }): void {
   const record = model.records.get(source);
-  if (record) model.records.set(source, { ...record, landed: { tip, commit } });
+  if (record) model.records.set(source, { ...record, landed });
 }
 
 interface BranchMove {
@@ -133,10 +152,8 @@ export async function moveLanding(
   const [checkout] = model.checkoutsOf(target);
   if (checkout) updateCheckout(model, checkout, { from, to: commit });
   model.refs.set(branchRef(target), commit);
-  noteLanded(model, { source, tip, commit });
-  const commits =
-    ready.commits ??
-    model.history.commitsOf([commit], [from]).map(({ id, subject }) => ({ commit: id, subject }));
+  noteLanded(model, { source, tip, commit, moved: { onto: target, from } });
+  const commits = ready.commits ?? commitsBetween(model, { from, to: commit });
   return {
     kind: 'moved',
     commits,

@@ -222,8 +222,7 @@ async function landInModel(model: Model, branch: string): Promise<unknown> {
   const { token } = lockLanding(model, { key: branch }, { owner, isAlive: () => true });
   try {
     const prepared = prepareLanding(model, { branch, onto });
-    if (prepared.kind === 'nothing')
-      return { kind: 'nothing-to-land', target: onto, commit: prepared.commit };
+    if (prepared.kind === 'nothing') return { ...prepared, kind: 'nothing-to-land', target: onto };
     if (prepared.kind === 'conflict') {
       const { workAt: _, ...rest } = prepared;
       return { ...rest, target: onto };

@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { RepriseError } from '../../core/index.ts';
-import { namesIn, parseRecord, readIfThere, removeIfThere, replaceFile } from '../files.ts';
+import { namesIn, parseRecord, readIfThere, recordFile, removeIfThere } from '../files.ts';
 import { type Git, lastLines } from '../git.ts';
 import { branchPrefix, safeSegment } from '../names.ts';
 import { resolveCommit } from '../refs.ts';
-import type { Repository } from '../repository.ts';
+import { makeRefDurable, type Repository } from '../repository.ts';
 
 /** Record of a branch that Reprise made. A branch without a record is never changed. */
 export interface BranchRecord {
@@ -13,15 +13,24 @@ export interface BranchRecord {
   /** Commit that it started from. */
   readonly base: string;
   readonly run?: string | undefined;
-  /** Tip of the branch when it landed, and the commit that it became. */
-  readonly landed?: { readonly tip: string; readonly commit: string } | undefined;
+  readonly landed?: LandedNote | undefined;
+}
+
+/** How the work of a branch got onto its target. */
+export interface LandedNote {
+  /** Tip of the branch when it landed. */
+  readonly tip: string;
+  /** Commit that it became. */
+  readonly commit: string;
+  /** Target and its commit before a landing moved it; absent if the target had all of the work. */
+  readonly moved?: { readonly onto: string; readonly from: string } | undefined;
 }
 
 export const readBranchRecord = (repository: Repository, branch: string): BranchRecord | undefined =>
   toRecord(readIfThere(fileOf(repository, branch)));
 
 export const writeBranchRecord = (repository: Repository, record: BranchRecord): void =>
-  replaceFile(fileOf(repository, record.branch), `${JSON.stringify(record)}\n`);
+  recordFile(fileOf(repository, record.branch), `${JSON.stringify(record)}\n`);
 
 export const forgetBranch = (repository: Repository, branch: string): void =>
   removeIfThere(fileOf(repository, branch));
@@ -35,10 +44,10 @@ export const branchRecords = (repository: Repository): readonly BranchRecord[] =
 /** Records that the work of a branch has landed, if Reprise made the branch. */
 export function noteLanded(
   repository: Repository,
-  { branch, tip, commit }: { readonly branch: string; readonly tip: string; readonly commit: string },
+  { branch, ...landed }: LandedNote & { readonly branch: string },
 ): void {
   const record = readBranchRecord(repository, branch);
-  if (record) writeBranchRecord(repository, { ...record, landed: { tip, commit } });
+  if (record) writeBranchRecord(repository, { ...record, landed });
 }
 
 const folderOf = ({ commonDir }: Repository): string => join(commonDir, 'reprise', 'branches');
@@ -50,12 +59,16 @@ const fileOf = (repository: Repository, branch: string): string =>
 function toRecord(text: string | undefined): BranchRecord | undefined {
   const { branch, base, run, landed } = parseRecord(text) ?? {};
   if (typeof branch !== 'string' || typeof base !== 'string') return undefined;
-  const { tip, commit } = parseRecord(JSON.stringify(landed)) ?? {};
+  const { tip, commit, moved } = parseRecord(JSON.stringify(landed)) ?? {};
+  const { onto, from } = parseRecord(JSON.stringify(moved)) ?? {};
+  const isMove = typeof onto === 'string' && typeof from === 'string';
   return {
     branch,
     base,
     ...(typeof run === 'string' ? { run } : {}),
-    ...(typeof tip === 'string' && typeof commit === 'string' ? { landed: { tip, commit } } : {}),
+    ...(typeof tip === 'string' && typeof commit === 'string'
+      ? { landed: { tip, commit, ...(isMove ? { moved: { onto, from } } : {}) } }
+      : {}),
   };
 }
 
@@ -102,9 +115,10 @@ export const deliverOnBranch = (request: KeepRequest): Promise<string> => keepOn
  * deletes them. Throws GIT_FAILED.
  */
 async function keepOnBranch(
-  { repository: { git }, commit, name }: KeepRequest,
+  { repository, commit, name }: KeepRequest,
   folder: 'parked' | 'task',
 ): Promise<string> {
+  const { git } = repository;
   const plain = `${branchPrefix}${folder}/${safeSegment(name)}`;
   for (let number = 1; ; number++) {
     const branch = number === 1 ? plain : `${plain}-${number}`;
@@ -113,6 +127,7 @@ async function keepOnBranch(
     const { code, stderr } = await git.run(['update-ref', '-m', 'reprise: keep', ref, commit, ''], {
       hooks: 'skip',
     });
+    if (code === 0) await makeRefDurable(repository, ref);
     if (code === 0) return branch;
     const tip = await resolveCommit(git, ref);
     if (tip === undefined) {

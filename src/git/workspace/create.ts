@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, readdirSync } from 'node:fs';
 import { dirname, isAbsolute } from 'node:path';
 import { RepriseError } from '../../core/index.ts';
 import type { Owner } from '../../store/index.ts';
-import { lastLines } from '../git.ts';
+import { type GitResult, lastLines } from '../git.ts';
 import { type LockRequest, withRepositoryLock } from '../lock.ts';
 import { branchPrefix, isBranchName } from '../names.ts';
 import { branchTip, resolveBase } from '../refs.ts';
@@ -11,6 +11,8 @@ import { readBranchRecord, writeBranchRecord } from './branch-records.ts';
 import { otherRepository } from './commit.ts';
 import {
   gitDirOf,
+  intendedLabel,
+  intendWorktree,
   markReady,
   realPath,
   type WorktreeLabel,
@@ -100,7 +102,7 @@ async function makeOrFind(request: WorkspaceRequest, label: WorktreeLabel): Prom
       const { base } = ownLabel(state.label, request);
       return { workspace: { ...workspace, base }, made: 'reused', isSetUp: isSetUp(state.gitDir) };
     }
-    ownLabel((await worktreeAt(repository, path))?.label, request);
+    ownLabel(intendedLabel(repository, path) ?? (await worktreeAt(repository, path))?.label, request);
     if (state.kind === 'foreign') throw otherRepository(path, ['.git']);
     await discardWorktree(repository, path);
     made = 'remade';
@@ -123,7 +125,8 @@ async function makeOrFind(request: WorkspaceRequest, label: WorktreeLabel): Prom
 
 /** Returns the message of git if it refuses. */
 async function tryToAdd(request: WorkspaceRequest, label: WorktreeLabel): Promise<string | undefined> {
-  const { repository, base, branch, run } = request;
+  const { repository, path, base, branch, run } = request;
+  intendWorktree(repository, { path, label });
   const worktree = { ...request, label, hooks: 'run' } as const;
   const fresh = await addWorktree({ ...worktree, commit: base, options: ['--no-track', '-b', branch] });
   const record = { branch, base, ...(run === undefined ? {} : { run }) };
@@ -131,9 +134,9 @@ async function tryToAdd(request: WorkspaceRequest, label: WorktreeLabel): Promis
     writeBranchRecord(repository, record);
     return undefined;
   }
-  if ((await branchTip(repository, branch)) === undefined) return lastLines(fresh.stderr);
+  if ((await branchTip(repository, branch)) === undefined) return reasonOf(fresh);
   const again = await addWorktree({ ...worktree, commit: branch });
-  if (again.code !== 0) return lastLines(again.stderr);
+  if (again.code !== 0) return reasonOf(again);
   // A crash may have left the branch without its record. No other program makes branches with this prefix.
   if (branch.startsWith(branchPrefix) && !readBranchRecord(repository, branch)) {
     writeBranchRecord(repository, record);
@@ -141,12 +144,17 @@ async function tryToAdd(request: WorkspaceRequest, label: WorktreeLabel): Promis
   return undefined;
 }
 
+/** A hook that fails makes git fail, and may print nothing. */
+const reasonOf = ({ code, stderr }: GitResult): string =>
+  lastLines(stderr) ||
+  `\`git worktree add\` exited with ${code} and printed nothing; check the post-checkout hook of the repository`;
+
 async function finish({ repository, path, include }: WorkspaceRequest, label: WorktreeLabel): Promise<void> {
   const gitDir = await gitDirOf(repository, path);
   if (gitDir === undefined) throw failed(`git made no worktree at ${path}`);
   const { git, root } = repository;
   if (root !== undefined) await copyIncluded({ git, root, target: path, patterns: include });
-  markReady(repository, { path, gitDir, label });
+  await markReady(repository, { path, gitDir, label });
 }
 
 /** Throws WORKSPACE_FAILED unless Reprise made the worktree for the same branch. */

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { existsSync, realpathSync, statSync } from 'node:fs';
 import { basename, dirname, join, relative } from 'node:path';
-import { namesIn, parseRecord, readIfThere, removeIfThere, replaceFile } from '../files.ts';
+import { namesIn, parseRecord, readIfThere, recordFile, removeIfThere, syncPaths } from '../files.ts';
 import type { Git } from '../git.ts';
 import { type Repository, withoutNewline } from '../repository.ts';
 
@@ -119,14 +119,30 @@ const placeFile = ({ commonDir }: Pick<Repository, 'commonDir'>, path: string): 
     `${createHash('sha256').update(path).digest('hex').slice(0, 32)}.json`,
   );
 
-/** Records that a worktree is complete. */
-export function markReady(
+/** Records which worktree is about to be made. After a power loss, git's own files about it may be empty. */
+export const intendWorktree = (
+  repository: Repository,
+  { path, label }: { readonly path: string; readonly label: WorktreeLabel },
+): void => recordFile(placeFile(repository, realPath(path)), `${JSON.stringify({ label })}\n`);
+
+/** Label of a worktree that was about to be made, and in which no work has been done. */
+export function intendedLabel(
+  repository: Pick<Repository, 'commonDir'>,
+  path: string,
+): WorktreeLabel | undefined {
+  const { label } = parseRecord(readIfThere(placeFile(repository, realPath(path)))) ?? {};
+  return label === undefined ? undefined : toLabel(JSON.stringify(label));
+}
+
+/** Records that a worktree is complete, once it survives a power loss. */
+export async function markReady(
   repository: Repository,
   { path, gitDir, label }: FinishedWorktree & { readonly path: string },
-): void {
+): Promise<void> {
   const place = realPath(path);
-  replaceFile(placeFile(repository, place), `${JSON.stringify({ gitDir })}\n`);
-  replaceFile(join(gitDir, readyFile), `${JSON.stringify({ ...label, path: place })}\n`);
+  await syncPaths([...namesIn(gitDir).map(name => join(gitDir, name)), gitDir, join(place, '.git'), place]);
+  recordFile(placeFile(repository, place), `${JSON.stringify({ gitDir })}\n`);
+  recordFile(join(gitDir, readyFile), `${JSON.stringify({ ...label, path: place })}\n`);
 }
 
 /** Marks a worktree as disposable before its deletion, so that a half-deleted one is not taken for a workspace. */
@@ -208,7 +224,7 @@ export type WorktreeCondition =
 
 /** Inspects the folder of a worktree that Reprise made. Needs no lock. */
 export async function worktreeConditionAt(repository: Repository, path: string): Promise<WorktreeCondition> {
-  if (!existsSync(path)) return { kind: 'unfinished' };
+  if (!existsSync(path) || intendedLabel(repository, path)) return { kind: 'unfinished' };
   const gitDir = await gitDirOf(repository, path);
   if (gitDir === undefined) {
     const isEmpty = namesIn(path).every(name => name === '.git') && ownRepository(path).length === 0;

@@ -6,7 +6,7 @@ import { removeIfThere } from '../files.ts';
 import type { Git } from '../git.ts';
 import { committer } from '../names.ts';
 import { branchTip } from '../refs.ts';
-import type { Repository } from '../repository.ts';
+import { makeDurable, type Repository } from '../repository.ts';
 import { type CommitResult, commitAll, otherRepository, worktreeStatus } from './commit.ts';
 import { gitDirOf, gitInside } from './entries.ts';
 
@@ -42,6 +42,7 @@ export async function saveWork(
   const [commits, changes] = await Promise.all([
     countCommits(git, base, committed),
     (committed.kind === 'committed' && committed.changes) || changeCounts(git, base),
+    makeDurable(repository, { from: base, to: commit, branch, gitDir }),
   ]);
   return { commit, commits, ...changes };
 }
