@@ -47,9 +47,13 @@ export function recordFile(file: string, text: string): void {
 }
 
 /** Writes files and folders to the disk. A folder keeps the names in it. Skips what does not exist. */
-export const syncPaths = async (paths: Iterable<string>): Promise<void> => {
-  await Promise.all([...new Set(paths)].map(syncPath));
-};
+export async function syncPaths(paths: Iterable<string>): Promise<void> {
+  const all = [...new Set(paths)];
+  for (let at = 0; at < all.length; at += maxOpen)
+    await Promise.all(all.slice(at, at + maxOpen).map(syncPath));
+}
+
+const maxOpen = 64;
 
 async function syncPath(path: string): Promise<void> {
   try {
@@ -60,8 +64,12 @@ async function syncPath(path: string): Promise<void> {
       await handle.close();
     }
   } catch (error) {
-    // Some file systems cannot sync a folder.
-    if (!isMissing(error) && !hasCode(error, 'EINVAL') && !hasCode(error, 'EISDIR')) throw error;
+    // A link may lead nowhere, a file may be unreadable, and some file systems cannot sync a folder.
+    if (
+      !isMissing(error) &&
+      !['EINVAL', 'EISDIR', 'EACCES', 'ELOOP', 'ENXIO'].some(code => hasCode(error, code))
+    )
+      throw error;
   }
 }
 

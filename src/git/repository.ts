@@ -1,4 +1,4 @@
-import { existsSync, statSync } from 'node:fs';
+import { existsSync, rmSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { RepriseError } from '../core/index.ts';
 import { namesIn, syncPaths } from './files.ts';
@@ -118,4 +118,17 @@ export async function makeRecentDurable(
   if (files.length === 0) return;
   await syncPaths(files);
   await syncPaths([...folders, objects, ...(ref === undefined ? [] : foldersOfRef(commonDir, ref))]);
+}
+
+/**
+ * Removes objects that a power loss left empty. Git takes an empty file for the object, and would not write it again. No
+ * command leaves an empty file under the name of an object.
+ */
+export function removeEmptyObjects({ commonDir }: Pick<Repository, 'commonDir'>): void {
+  const objects = join(commonDir, 'objects');
+  for (const name of namesIn(objects).filter(each => /^[0-9a-f]{2}$/.test(each))) {
+    const files = namesIn(join(objects, name)).filter(each => /^[0-9a-f]{38,}$/.test(each));
+    for (const file of files.map(each => join(objects, name, each)))
+      if (statSync(file, { throwIfNoEntry: false })?.size === 0) rmSync(file, { force: true });
+  }
 }

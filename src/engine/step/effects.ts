@@ -71,7 +71,7 @@ export function createWorkEffects(
     },
 
     ...workspaceEffects(environment, { observe, repository }),
-    ...sessionEffects(environment, observe),
+    ...sessionEffects(environment, { observe, repository }),
     ...landingEffects(environment, { observe, repository }),
 
     now: outsideEffects({ world, clock }).now,

@@ -107,8 +107,9 @@ export async function settleInterruptedMove(repository: Repository): Promise<Lef
   const { git } = repository;
   const { branch, from, to, source, checkout } = intent;
   const tip = await resolveCommit(git, `refs/heads/${branch}`);
-  if (tip === from && checkout) await undoIn(git.with({ cwd: checkout.path }), intent, checkout);
-  else if (tip !== undefined && tip !== from && (await isWithin(git, to, tip)) && source)
+  if (checkout && (tip === from || tip === to))
+    await settleIn(git.with({ cwd: checkout.path }), { intent, checkout, tip });
+  if (tip !== undefined && tip !== from && (await isWithin(git, to, tip)) && source)
     noteLanded(repository, { ...source, commit: to, moved: { onto: branch, from } });
   forgetMove(repository);
   return undefined;
@@ -117,16 +118,34 @@ export async function settleInterruptedMove(repository: Repository): Promise<Lef
 const isWithin = async (git: Git, commit: string, tip: string): Promise<boolean> =>
   commit === tip || (await git.run(['merge-base', '--is-ancestor', commit, tip])).code === 0;
 
-async function undoIn(
+async function settleIn(
   git: Git,
-  { branch, from, to }: MoveIntent,
-  { path, present }: CheckoutIntent,
+  {
+    intent: { branch, from, to },
+    checkout: { path, present },
+    tip,
+  }: { readonly intent: MoveIntent; readonly checkout: CheckoutIntent; readonly tip: string },
 ): Promise<void> {
   if (!exists(path)) return;
   const head = await readHead(git);
   // The user has switched to another branch since; nothing of the move can be told apart any more.
-  if (head?.branch !== branch || head.commit !== from) return;
-  await undoMove(git, { from, present, changes: await changedPaths(git, from, to) });
+  if (head?.branch !== branch || head.commit !== tip) return;
+  const changes = await changedPaths(git, from, to);
+  await (tip === from ? undoMove(git, { from, present, changes }) : completeFiles(git, changes));
+}
+
+/** Writes files again of which a power loss left only the beginning, after the branch had moved. */
+async function completeFiles(git: Git, changes: readonly ChangedPath[]): Promise<void> {
+  const hashes = await hashesOf(git, changes);
+  const torn: string[] = [];
+  for (const { path, before, after } of changes) {
+    const hash = hashes.get(path);
+    if (after === undefined || hash === undefined || hash === after.id || hash === before?.id) continue;
+    if (await isPartOf(git, { path, before: undefined, after })) torn.push(path);
+  }
+  const input = torn.map(path => `${path}\0`).join('');
+  if (torn.length > 0)
+    await git.ok(['checkout-index', '--force', '-u', '-z', '--stdin'], { input, hooks: 'skip' });
 }
 
 export interface UndoRequest {

@@ -1,4 +1,6 @@
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
+import { runProgram } from '../../process/index.ts';
+import { syncPaths } from '../files.ts';
 import { describeLock, type Git, lastLines, lockIn } from '../git.ts';
 import { printableList, shellWord } from '../names.ts';
 import { branchTip } from '../refs.ts';
@@ -97,13 +99,26 @@ async function moveCheckout(move: MoveBranchRequest, path: string): Promise<Move
   const args = ['merge', '--ff-only', '--no-overwrite-ignore', '--no-autostash', '--no-stat', '--quiet', to];
   const result = await git.run([...plain, ...args], { hooks: 'skip' });
   const tip = await branchTip(repository, branch);
-  if (tip === to) return { kind: 'moved', checkout: path };
+  if (tip === to) {
+    await syncFiles(git, changes);
+    return { kind: 'moved', checkout: path };
+  }
   if (tip !== from) {
     forgetMove(repository);
     return { kind: 'lost' };
   }
   const stderr = result.code === 0 ? `it reports success, but ${branch} has not moved` : result.stderr;
   return notMoved(move, { git, path, changes, present, stderr });
+}
+
+/** Number of files above which the whole file system is synced instead of each file. */
+const maxSynced = 500;
+
+/** Returns when the updated files survive a power loss, which would otherwise leave them empty. */
+async function syncFiles({ cwd }: Git, changes: readonly ChangedPath[]): Promise<void> {
+  const files = changes.flatMap(({ path, after }) => (after ? join(cwd, path) : []));
+  if (files.length <= maxSynced) return syncPaths([...files, ...files.map(dirname)]);
+  await runProgram(['sync', '--file-system', cwd], { cwd, env: { PATH: process.env['PATH'] } });
 }
 
 const gitDirAt = async (git: Git): Promise<string> =>

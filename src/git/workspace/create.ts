@@ -1,16 +1,18 @@
-import { existsSync, mkdirSync, readdirSync } from 'node:fs';
-import { dirname, isAbsolute } from 'node:path';
+import { existsSync, mkdirSync, readdirSync, statSync } from 'node:fs';
+import { dirname, isAbsolute, join } from 'node:path';
 import { RepriseError } from '../../core/index.ts';
 import type { Owner } from '../../store/index.ts';
-import { type GitResult, lastLines } from '../git.ts';
+import { removeIfThere } from '../files.ts';
+import { type Git, type GitResult, lastLines } from '../git.ts';
 import { type LockRequest, withRepositoryLock } from '../lock.ts';
 import { branchPrefix, isBranchName } from '../names.ts';
 import { branchTip, resolveBase } from '../refs.ts';
-import type { Repository } from '../repository.ts';
+import { type Repository, removeEmptyObjects } from '../repository.ts';
 import { readBranchRecord, writeBranchRecord } from './branch-records.ts';
 import { otherRepository } from './commit.ts';
 import {
   gitDirOf,
+  gitInside,
   intendedLabel,
   intendWorktree,
   markReady,
@@ -100,6 +102,7 @@ async function makeOrFind(request: WorkspaceRequest, label: WorktreeLabel): Prom
     const state = await worktreeConditionAt(repository, path);
     if (state.kind === 'finished') {
       const { base } = ownLabel(state.label, request);
+      await repairAfterPowerLoss(repository, { path, branch, base });
       return { workspace: { ...workspace, base }, made: 'reused', isSetUp: isSetUp(state.gitDir) };
     }
     ownLabel(intendedLabel(repository, path) ?? (await worktreeAt(repository, path))?.label, request);
@@ -122,6 +125,87 @@ async function makeOrFind(request: WorkspaceRequest, label: WorktreeLabel): Prom
   await finish(request, label);
   return { workspace, made, isSetUp: false };
 }
+
+/**
+ * Repairs a workspace in which a power loss emptied files that had not reached the disk. Otherwise an emptied file would be
+ * committed like a change of the agent, and no command would work on a branch with an empty object. Changes nothing in
+ * other workspaces.
+ */
+async function repairAfterPowerLoss(
+  repository: Repository,
+  { path, branch, base }: { readonly path: string; readonly branch: string; readonly base: string },
+): Promise<void> {
+  removeEmptyObjects(repository);
+  const git = gitInside(repository, path);
+  if (!(await isComplete(git, base))) {
+    // The agent committed right before the power loss, and its git had not synced the objects.
+    await git.ok(['update-ref', `refs/heads/${branch}`, base], { hooks: 'skip' });
+    await git.ok(['symbolic-ref', 'HEAD', `refs/heads/${branch}`]);
+    removeIfThere(await git.line(['rev-parse', '--path-format=absolute', '--git-path', 'index']));
+    await git.ok(['read-tree', base], { hooks: 'skip' });
+    await restore(git, await emptiedFiles(git, () => true));
+  } else await restore(git, await emptiedFiles(git, isOlderThanItsEntry));
+}
+
+/** Whether all objects can be read that the workspace has on top of its base, and those that its index names. */
+async function isComplete(git: Git, base: string): Promise<boolean> {
+  const listed = await git.run(['rev-list', '--objects', '--no-object-names', 'HEAD', `^${base}`]);
+  const staged = await git.run([
+    'diff-index',
+    '--cached',
+    '--raw',
+    '-z',
+    '--no-abbrev',
+    '--no-renames',
+    base,
+    '--',
+  ]);
+  if (listed.code !== 0 || staged.code !== 0) return false;
+  const ids = staged.stdout.split('\0').flatMap(entry => {
+    const [, mode, , id = ''] = entry.startsWith(':') ? entry.split(' ') : [];
+    return mode === undefined || mode === '000000' || mode === '160000' || /^0+$/.test(id) ? [] : id;
+  });
+  const input = `${[...listed.stdout.split('\n'), ...ids].filter(id => id !== '').join('\n')}\n`;
+  const checked = await git.run(['cat-file', '--batch-check'], { input });
+  return checked.code === 0 && !/ missing$/m.test(checked.stdout);
+}
+
+/** Tracked files that are empty although git did not check them out as empty files. */
+async function emptiedFiles(
+  git: Git,
+  wasLost: (file: { readonly mtimeNs: bigint; readonly entry: string }) => boolean,
+): Promise<readonly string[]> {
+  const changed = (await git.ok(['diff-files', '--name-only', '-z', '--diff-filter=M'])).split('\0');
+  const empty = changed.filter(
+    name => name !== '' && statSync(join(git.cwd, name), { throwIfNoEntry: false })?.size === 0,
+  );
+  const lost: string[] = [];
+  for (const name of empty) {
+    const entry = await git.ok(['--literal-pathspecs', 'ls-files', '--debug', '-z', '--', name]);
+    const { mtimeNs } = statSync(join(git.cwd, name), { bigint: true });
+    if (wasLost({ mtimeNs, entry })) lost.push(name);
+  }
+  return lost;
+}
+
+/** Whether nothing has written to the file since git checked it out: only the power loss can have emptied it. */
+function isOlderThanItsEntry({
+  mtimeNs,
+  entry,
+}: {
+  readonly mtimeNs: bigint;
+  readonly entry: string;
+}): boolean {
+  const [, seconds = '', nanoseconds = ''] = /mtime: (\d+):(\d+)/.exec(entry) ?? [];
+  const size = /size: (\d+)/.exec(entry)?.[1];
+  return size !== '0' && BigInt(seconds || 0) * 1_000_000_000n + BigInt(nanoseconds || 0) === mtimeNs;
+}
+
+const restore = async (git: Git, names: readonly string[]): Promise<void> => {
+  if (names.length === 0) return;
+  const input = names.map(name => `${name}\0`).join('');
+  await git.ok(['checkout-index', '--force', '-u', '-z', '--stdin'], { input, hooks: 'skip' });
+};
 
 /** Returns the message of git if it refuses. */
 async function tryToAdd(request: WorkspaceRequest, label: WorktreeLabel): Promise<string | undefined> {

@@ -1,12 +1,12 @@
 import { existsSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { type EventOf, RepriseError, type Timestamp } from '../../core/index.ts';
 import { changeCounts, changesSince } from '../diff.ts';
-import { removeIfThere } from '../files.ts';
+import { removeIfThere, syncPaths } from '../files.ts';
 import type { Git } from '../git.ts';
 import { committer } from '../names.ts';
-import { branchTip } from '../refs.ts';
-import { makeDurable, type Repository } from '../repository.ts';
+import { branchTip, readHead } from '../refs.ts';
+import { makeDurable, makeRecentDurable, type Repository } from '../repository.ts';
 import { type CommitResult, commitAll, otherRepository, worktreeStatus } from './commit.ts';
 import { gitDirOf, gitInside } from './entries.ts';
 
@@ -45,6 +45,20 @@ export async function saveWork(
     makeDurable(repository, { from: base, to: commit, branch, gitDir }),
   ]);
   return { commit, commits, ...changes };
+}
+
+/** Returns when the work in a workspace survives a power loss, whether it is committed or not. Does nothing elsewhere. */
+export async function syncWork(repository: Repository, path: string): Promise<void> {
+  const gitDir = await gitDirOf(repository, path);
+  if (gitDir === undefined) return;
+  const git = gitInside(repository, path);
+  const { code, stdout } = await git.run(['ls-files', '-z', '--modified', '--others', '--exclude-standard']);
+  const files = stdout.split('\0').flatMap(name => (name === '' ? [] : join(path, name)));
+  // A merge that the agent has left, or a broken index, is reported when the work is saved.
+  if (code === 0) await syncPaths([...files, ...files.map(dirname)]);
+  const head = await readHead(git);
+  await makeRecentDurable(repository, head?.branch === undefined ? undefined : `refs/heads/${head.branch}`);
+  await syncPaths([...['HEAD', 'index'].map(name => join(gitDir, name)), gitDir]);
 }
 
 /** Counts the commits since the base. A single new commit on top of the base needs no process. */

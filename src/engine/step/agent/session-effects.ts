@@ -1,5 +1,7 @@
+import { existsSync } from 'node:fs';
 import type { HostAnswer } from '../../../agents/index.ts';
-import type { WorkUnit } from '../../../git/index.ts';
+import type { Repository, WorkUnit } from '../../../git/index.ts';
+import { syncWork } from '../../../git/workspace/index.ts';
 import type { Lease } from '../../../store/index.ts';
 import type { Environment, Observer } from '../../environment.ts';
 import { incarnationOf } from '../commands.ts';
@@ -29,7 +31,10 @@ export interface SlotWait {
 }
 
 /** Effects for agent sessions and for the concurrency slots of an agent. */
-export function sessionEffects(environment: Environment, observe: Observer) {
+export function sessionEffects(
+  environment: Environment,
+  { observe, repository }: { readonly observe: Observer; readonly repository: () => Promise<Repository> },
+) {
   const { world, ids, stateDir, projectRoot } = environment;
   /** Running sessions, by key. An effect takes only data as arguments, so it looks sessions up here. */
   const sessions = new Map<string, LiveSession>();
@@ -142,7 +147,10 @@ export function sessionEffects(environment: Environment, observe: Observer) {
       },
     }),
 
-    /** Ends the session. Until then the agent may write to its workspace. */
+    /**
+     * Ends the session. Until then the agent may write to its workspace. The work survives a power loss before history says
+     * that the session has ended, because it is not repeated from then on.
+     */
     closeSession: world.effect<{ readonly key: string; readonly folder: string }, SessionAccount>({
       name: 'session.close',
       span: 'long',
@@ -150,9 +158,10 @@ export function sessionEffects(environment: Environment, observe: Observer) {
       cleanup: true,
       taped: { args: ({ key }) => key },
       keys: inWorkspace,
-      perform: async ({ key }) => {
+      perform: async ({ key, folder }) => {
         const account = await sessionAt(key).close();
         sessions.delete(key);
+        if (folder !== projectRoot && existsSync(folder)) await syncWork(await repository(), folder);
         return account;
       },
     }),
