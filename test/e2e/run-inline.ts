@@ -102,7 +102,8 @@ export async function runInline({
   return { ...(await project.run(args, options)), project };
 }
 
-function startCli(
+/** Starts the built CLI in a folder, and kills it when the test has ended. */
+export function startCli(
   root: string,
   args: readonly string[],
   { env = {}, stdin, cwd = '.' }: CliOptions,

@@ -1,23 +1,13 @@
 import { expect, it } from 'vitest';
 import type { RunningCli } from '../e2e/run-inline.ts';
 import { manyTasks, nothingLeft, type WorkerProject, workerProject } from '../e2e/worker-project.ts';
+import { randomFrom } from '../support/random.ts';
 import { rounds } from '../support/rounds.ts';
 
 const workers = 4;
 const total = rounds(200);
 const tasks = manyTasks(total);
 const seed = Number(process.env['SOAK_SEED'] ?? Date.now() % 1_000_000);
-
-/** Returns a mulberry32 generator of numbers from 0 to 1. */
-function randomFrom(start: number): () => number {
-  let state = start >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4294967296;
-  };
-}
 
 const pause = (ms: number) => new Promise(resolve => setTimeout(resolve, ms));
 
