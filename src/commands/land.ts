@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { RepriseError } from '../core/index.ts';
 import { attemptFileName, logFile } from '../engine/index.ts';
-import { openRepository, type Repository, resolveCommit } from '../git/index.ts';
+import { openRepository, type Repository, resolveCommit, stalledText } from '../git/index.ts';
 import { type Landing, land, type Verification, type VerificationResult } from '../git/landing/index.ts';
 import { readBranchRecord } from '../git/workspace/index.ts';
 import { runShellStep } from '../process/index.ts';
@@ -65,7 +65,13 @@ export async function landCommand(
     source: { branch },
     onto,
     signal: io.interrupt,
-    onWait: ({ pid }) => writeLines(io.err, `waiting for process ${pid} to finish its landing`),
+    onWait: (holder, stalledMs) =>
+      writeLines(
+        io.err,
+        stalledMs === undefined
+          ? `waiting for process ${holder.pid} to finish its landing`
+          : stalledText(holder, stalledMs),
+      ),
     verify:
       options.verify === undefined
         ? undefined

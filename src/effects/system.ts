@@ -1,9 +1,35 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import type { Clock, Ids } from '../core/index.ts';
 
+/** Largest correction backwards that the clock follows. */
+const smallStepMs = 1_000;
+
+/**
+ * Returns a clock that shows the wall time but never goes back while the process lives: if the wall clock is set back, it
+ * continues with the monotonic clock. So a wait of 3 seconds never takes an hour, and no duration is negative. It follows
+ * the wall clock forward, because a suspended machine must not prolong a wait by the time it was suspended.
+ */
+export function steadyClock(wallMs: () => number, monotonicMs: () => number): () => number {
+  let anchor = { wall: wallMs(), monotonic: monotonicMs() };
+  let last = anchor.wall;
+  return () => {
+    const [wall, monotonic] = [wallMs(), monotonicMs()];
+    const expected = Math.round(anchor.wall + monotonic - anchor.monotonic);
+    const isFollowed = wall > expected - smallStepMs;
+    if (isFollowed) anchor = { wall, monotonic };
+    last = Math.max(last, isFollowed ? wall : expected);
+    return last;
+  };
+}
+
+const now = steadyClock(
+  () => Date.now(),
+  () => performance.now(),
+);
+
 /** Clock of the machine. */
 export const systemClock: Clock = {
-  now: () => Date.now(),
+  now,
   endOfTurn: () => new Promise(resolve => setImmediate(resolve)),
   waitUntil: (epochMs, signal) =>
     new Promise((resolve, reject) => {
@@ -13,7 +39,7 @@ export const systemClock: Clock = {
         reject(signal.reason);
       };
       const wait = () => {
-        const left = epochMs - Date.now();
+        const left = epochMs - now();
         if (left <= 0) {
           signal.removeEventListener('abort', stop);
           resolve();
@@ -25,8 +51,8 @@ export const systemClock: Clock = {
     }),
 };
 
-/** A longer delay overflows the timer, which then fires immediately. */
-const longestTimeout = 2 ** 31 - 1;
+/** A timer runs on the monotonic clock, so that a long wait has to look at the wall clock now and then. */
+const longestTimeout = 5_000;
 
 /** No vowels, so that no id spells a word, and no easily confused characters. */
 const alphabet = '23456789bcdfghjkmnpqrstvwxz';

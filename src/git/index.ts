@@ -1,7 +1,7 @@
 export { anyChanged, anyChangedNow, changesSince, diffOf } from './diff.ts';
 export { namesIn, parseRecord, readIfThere, syncPaths } from './files.ts';
 export { createGit, type Git, gitNow } from './git.ts';
-export { isOwnerAlive, proveAlive, stalledFor, stalledMs, stalledText } from './liveness.ts';
+export { isOwnerAlive, proveAlive, stalledFor } from './liveness.ts';
 export {
   type FolderLock,
   inTurn,
@@ -10,6 +10,8 @@ export {
   lockFolder,
   readLock,
   repositoryLocks,
+  stalledMs,
+  stalledText,
   type TakenLock,
   takeRepositoryLock,
   tryLock,

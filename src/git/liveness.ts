@@ -1,12 +1,11 @@
 import { createHash } from 'node:crypto';
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { formatDuration } from '../core/index.ts';
 import { isAbandoned, isSameProcess, thisProcess } from '../process/index.ts';
 import type { Owner } from '../store/index.ts';
 import { isKernelLocked, tryKernelLock } from '../store/sqlite/kernel-lock.ts';
 import { namesIn } from './files.ts';
-import { type FolderLock, mutexOf, readLock, tryLock } from './lock.ts';
+import { type FolderLock, mutexOf, readLock, stalledMs, tryLock } from './lock.ts';
 
 /** Folder of the lock that a process holds, below the folder of its state, for as long as it runs. */
 const lifeFolder = (stateDir: string, { host, pid, processStart }: Omit<Owner, 'incarnation'>): string => {
@@ -48,15 +47,8 @@ export function isOwnerAlive(stateDir: string, owner: Owner): boolean {
   return isKernelLocked(mutexOf(lifeFolder(stateDir, owner)));
 }
 
-/** Silence after which a live owner counts as stalled. */
-export const stalledMs = 60_000;
-
 /** Time for which a live owner has been stalled; `undefined` if it is not. */
 export function stalledFor(stateDir: string, owner: Owner): number | undefined {
   const life = readLock(lifeFolder(stateDir, owner));
   return life.kind === 'held' && life.silentMs >= stalledMs ? life.silentMs : undefined;
 }
-
-/** Says that an owner is stalled, and how to continue or end it. */
-export const stalledText = ({ pid, host }: Pick<Owner, 'pid' | 'host'>, ms: number): string =>
-  `process ${pid} on ${host} stalled ${formatDuration(ms)} ago; continue it: kill -CONT ${pid}; end it: kill -9 ${pid}`;

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { formatDuration } from '../core/index.ts';
 import { endTrees, isVisible, type Marker, markedWith, onAbandoned } from '../process/index.ts';
 import type { Owner } from '../store/index.ts';
 import { isKernelLocked, type KernelLock, tryKernelLock } from '../store/sqlite/kernel-lock.ts';
@@ -78,6 +79,13 @@ function silentMs(folder: string, beat: number): number {
 }
 
 const beatMs = 5_000;
+
+/** Silence after which a live owner counts as stalled. */
+export const stalledMs = 60_000;
+
+/** Says that an owner is stalled, and how to continue or end it. */
+export const stalledText = ({ pid, host }: Pick<Owner, 'pid' | 'host'>, ms: number): string =>
+  `process ${pid} on ${host} stalled ${formatDuration(ms)} ago; continue it: kill -CONT ${pid}; end it: kill -9 ${pid}`;
 
 /** Locks of this process whose rows are renewed. */
 const beating = new Map<FolderLock, () => void>();
@@ -302,8 +310,8 @@ export interface LockRequest {
   readonly name: (typeof repositoryLocks)[number];
   readonly owner: Owner;
   readonly signal?: AbortSignal | undefined;
-  /** Called once if another process holds the lock. */
-  readonly onWait?: ((holder: Owner) => void) | undefined;
+  /** Called once if another process holds the lock, and once more if that process is stalled. */
+  readonly onWait?: ((holder: Owner, stalledMs?: number) => void) | undefined;
 }
 
 /** Proof that the lock is held. */
@@ -347,11 +355,16 @@ export async function takeRepositoryLock(request: LockRequest): Promise<TakenLoc
   const { repository, name, owner, signal, onWait } = request;
   const folder = lockFolder(repository, name);
   let notify = onWait;
+  let calls = 0;
   const onBusy = () => {
     const state = notify && readLock(folder);
     if (state?.kind !== 'held') return;
-    notify?.(state.owner);
-    notify = undefined;
+    if (calls === 0) notify?.(state.owner);
+    if (state.silentMs >= stalledMs) {
+      notify?.(state.owner, state.silentMs);
+      notify = undefined;
+    }
+    calls++;
   };
   const lock = await inTurn(folder, () => tryLock(folder, { owner }), { signal, onBusy });
   try {

@@ -7,6 +7,7 @@ import {
   artifactFile,
   artifactFolder,
   mayLand,
+  requireOwner,
   type StepWork,
   scratchFolder,
   verificationOf,
@@ -40,7 +41,7 @@ import {
   verifyLanding,
 } from '../../git/model/index.ts';
 import { noLog } from '../../process/index.ts';
-import type { Lease } from '../../store/index.ts';
+import type { Fence, Lease } from '../../store/index.ts';
 import type { WorkerEffects } from '../../worker/index.ts';
 import { withState } from '../../worker/tasks/index.ts';
 import type { ApplyRecorded } from '../replay/serve-session.ts';
@@ -254,10 +255,33 @@ export const inModel =
 
 /** All effects that are performed on a model. */
 export const effectsOnModel = (model: Model, environment: Environment): ModelEffects => ({
-  ...engineOnModel(model, environment),
+  ...owned(engineOnModel(model, environment), environment),
   ...landingOnModel(model, environment),
-  ...workersOnModel(model),
+  ...owned(workersOnModel(model), environment),
 });
+
+/** Makes handlers prove ownership as the real effects do. */
+const owned = (effects: ModelEffects, { store }: Environment): ModelEffects =>
+  Object.fromEntries(
+    Object.entries(effects).map(([name, handler]) => [
+      name,
+      {
+        ...handler,
+        perform: async (args: never, cancellation: Cancellation) => {
+          const fence = fenceIn(args);
+          if (fence) await requireOwner(store, fence);
+          return handler.perform(args, cancellation);
+        },
+      },
+    ]),
+  );
+
+/** Proof of ownership among the arguments of an effect. */
+function fenceIn(args: unknown): Fence | undefined {
+  if (typeof args !== 'object' || args === null) return undefined;
+  if ('fence' in args) return args.fence as Fence | undefined;
+  return 'runId' in args && 'lease' in args ? (args as Fence) : undefined;
+}
 
 /** Loads the git objects of all recordings into the model, so that recorded changes can be applied. Once per case. */
 export const learnRecordings = (

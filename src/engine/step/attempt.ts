@@ -108,7 +108,7 @@ async function attempt(
 }
 
 async function setUp(lane: WorkLane, rules: WorkRules, location: WorkLocation): Promise<StepEnd | undefined> {
-  const { effects, scope } = lane;
+  const { effects, scope, runId, lease } = lane;
   if (location.workspace && !location.needsSetup) return undefined;
   const shared = location.workspace ? effects.worktrees.setup : [];
   const commands = [
@@ -117,7 +117,8 @@ async function setUp(lane: WorkLane, rules: WorkRules, location: WorkLocation): 
   ];
   const failed = await runInTurn(lane, { location, what: 'setup', commands });
   if (failed) return failedWith(commandError('SETUP_FAILED', 'the setup command', failed));
-  if (location.workspace) await effects.markSetUp({ path: location.folder, done: true });
+  if (location.workspace)
+    await effects.markSetUp({ path: location.folder, done: true, fence: { runId, lease } });
   return undefined;
 }
 

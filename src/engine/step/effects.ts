@@ -12,7 +12,7 @@ import { collectArtifacts } from './artifacts.ts';
 import { performShell, type ShellAnswer, type ShellRequest } from './commands.ts';
 import type { BuiltInWork } from './contract.ts';
 import { landingEffects } from './landing-effects.ts';
-import { openOnce, withoutLease } from './taping.ts';
+import { openOnce, requireOwner, withoutLease } from './taping.ts';
 import { folderKey, workspaceEffects } from './workspace-effects.ts';
 
 /** All calls to the outside world that the work of steps makes. */
@@ -23,7 +23,7 @@ export function createWorkEffects(
   observe: Observer,
   repository = openOnce(environment),
 ) {
-  const { world, clock, projectRoot, stateDir, worktrees, agents } = environment;
+  const { world, clock, store, projectRoot, stateDir, worktrees, agents } = environment;
   const notice = (message: string) => observe({ kind: 'notice', message });
   /** Agents whose unknown cost has been reported. */
   const blind = new Set<string>();
@@ -37,10 +37,12 @@ export function createWorkEffects(
       answer: 'inside',
       taped: { args: withoutLease },
       keys: inFolderIfAny,
-      perform: (request, { signal }) =>
-        limited(environment, signal, request.limitMs, bounded =>
+      perform: async (request, { signal }) => {
+        await requireOwner(store, request);
+        return limited(environment, signal, request.limitMs, bounded =>
           performShell({ environment, observe }, request, bounded),
-        ),
+        );
+      },
     });
 
   return {

@@ -16,7 +16,7 @@ export {
 } from './landing.ts';
 export { mayLand, verificationOf } from './landing-effects.ts';
 export { bestEffort, failedWith, type WorkOutcome } from './outcome.ts';
-export { openOnce, type RepositoryOnce, withoutLease } from './taping.ts';
+export { openOnce, type RepositoryOnce, requireOwner, withoutFence } from './taping.ts';
 export type { StepWork } from './work.ts';
 export type { WorkLocation } from './workspace.ts';
 export { folderKey, landedKey, refKey, tipOfBranch } from './workspace-effects.ts';

@@ -5,6 +5,7 @@ import {
   type LockOrder,
   type MoveOrder,
   type PrepareOrder,
+  stalledText,
   type TakenLock,
   takeRepositoryLock,
   type VerifyOrder,
@@ -62,8 +63,13 @@ export function landingEffects(
           name: 'land',
           owner: ownerOf(lease),
           signal,
-          onWait: ({ pid }) =>
-            observe({ kind: 'notice', message: `waiting for process ${pid} to finish its landing` }),
+          onWait: (holder, stalledMs) => {
+            const waiting = `waiting for process ${holder.pid} to finish its landing`;
+            observe({
+              kind: 'notice',
+              message: stalledMs === undefined ? waiting : stalledText(holder, stalledMs),
+            });
+          },
         });
         locks.set(key, lock);
         return { token: lock.token };

@@ -1,10 +1,31 @@
+import { RepriseError } from '../../core/index.ts';
 import { commonDirNow, openRepository, type Repository } from '../../git/index.ts';
-import type { Lease } from '../../store/index.ts';
+import type { EventStore, Fence, Lease } from '../../store/index.ts';
 import type { Environment } from '../environment.ts';
 
 /** Omits the lease: the tape has it once, where the run was acquired. */
 export const withoutLease = <T extends { readonly lease: Lease }>({ lease, ...rest }: T): Omit<T, 'lease'> =>
   rest;
+
+/** Omits the proof of ownership, for the same reason. */
+export const withoutFence = <T extends { readonly fence?: Fence | undefined }>({
+  fence: _,
+  ...rest
+}: T): Omit<T, 'fence'> => rest;
+
+/**
+ * Throws FENCED unless the caller still owns the run. Part of every effect that changes a workspace. Prevents a race: a former
+ * owner that was presumed dead and returns must not reset or commit the folder in which its successor works.
+ */
+export async function requireOwner(
+  store: Pick<EventStore, 'holdsRun'>,
+  { runId, lease }: Fence,
+): Promise<void> {
+  if (await store.holdsRun(runId, lease)) return;
+  throw new RepriseError('FENCED', `this process no longer owns run ${runId}; its workspace was left alone`, {
+    hint: `to see its owner: reprise show ${runId}`,
+  });
+}
 
 /** Omits the token of the lock, which also counts landings of other runs in the same repository. */
 export const withoutToken = ({ token: _, ...rest }: { readonly token: number }): unknown => rest;

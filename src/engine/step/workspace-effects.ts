@@ -7,6 +7,7 @@ import {
   type PreparedWorkspace,
   type Repository,
   resolveBase,
+  stalledText,
   type WorkspaceOrder,
 } from '../../git/index.ts';
 import {
@@ -19,10 +20,10 @@ import {
   saveWork,
   type WorkFolder,
 } from '../../git/workspace/index.ts';
-import type { Lease, Owner } from '../../store/index.ts';
+import type { Fence, Lease, Owner } from '../../store/index.ts';
 import type { Environment, Observer } from '../environment.ts';
 import type { KnownWorkspace } from './contract.ts';
-import { withoutLease } from './taping.ts';
+import { requireOwner, withoutFence, withoutLease } from './taping.ts';
 
 type PortNumbers = NonNullable<KnownWorkspace['ports']>;
 
@@ -50,11 +51,13 @@ export function workspaceEffects(
   environment: Environment,
   { observe, repository }: { readonly observe: Observer; readonly repository: () => Promise<Repository> },
 ) {
-  const { world, worktrees, self } = environment;
+  const { world, store, worktrees, self } = environment;
   /** Ports that are reserved and may not be in use yet. */
   const ports = new Map<string, PortRange>();
-  const onWait = ({ pid }: Owner) =>
-    observe({ kind: 'notice', message: `waiting for process ${pid} to finish changing worktrees` });
+  const onWait = (holder: Owner, stalledMs?: number) => {
+    const waiting = `waiting for process ${holder.pid} to finish changing worktrees`;
+    observe({ kind: 'notice', message: stalledMs === undefined ? waiting : stalledText(holder, stalledMs) });
+  };
   const inFolder = ({ path }: { readonly path: string }) => ({ writes: [folderKey(path)] });
   /** Keys of the content of a workspace and of its branch. */
   const onBranch = ({ path, branch }: WorkFolder) => ({ writes: [folderKey(path), refKey(branch)] });
@@ -103,6 +106,7 @@ export function workspaceEffects(
       taped: { args: withoutLease },
       keys: ({ path, branch }) => ({ writes: ['gitworktrees', folderKey(path), refKey(branch)] }),
       perform: async ({ runId, lease, unit, path, branch, base }, { signal }) => {
+        await requireOwner(store, { runId, lease });
         const { made, isSetUp, wasAlone } = await createWorkspace({
           repository: await repository(),
           owner: ownerOf(lease),
@@ -127,7 +131,8 @@ export function workspaceEffects(
       taped: { args: withoutLease },
       cleanup: true,
       keys: onBranch,
-      perform: async ({ lease, path, base }) => {
+      perform: async ({ runId, lease, path, base }) => {
+        await requireOwner(store, { runId, lease });
         const opened = await repository();
         await markSetUp(opened, { path, done: false });
         await resetWorkspace({
@@ -140,20 +145,28 @@ export function workspaceEffects(
       },
     }),
 
-    markSetUp: world.effect<{ readonly path: string; readonly done: boolean }, void>({
+    markSetUp: world.effect<{ readonly path: string; readonly done: boolean; readonly fence: Fence }, void>({
       name: 'workspace.mark-set-up',
       span: 'short',
+      taped: { args: withoutFence },
       keys: inFolder,
-      perform: async mark => markSetUp(await repository(), mark),
+      perform: async ({ fence, ...mark }) => {
+        await requireOwner(store, fence);
+        return markSetUp(await repository(), mark);
+      },
     }),
 
     /** Commits the work, even after a cancellation, so that nothing is lost. */
-    saveWork: world.effect<SaveRequest, Awaited<ReturnType<typeof saveWork>>>({
+    saveWork: world.effect<SaveRequest & { readonly fence: Fence }, Awaited<ReturnType<typeof saveWork>>>({
       name: 'workspace.commit',
       span: 'long',
       cleanup: true,
+      taped: { args: withoutFence },
       keys: onBranch,
-      perform: async request => saveWork(await repository(), request),
+      perform: async ({ fence, ...request }) => {
+        await requireOwner(store, fence);
+        return saveWork(await repository(), request);
+      },
     }),
 
     changesIn: world.effect<WorkFolder & { readonly ignoring: readonly string[] }, readonly string[]>({

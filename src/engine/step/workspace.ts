@@ -187,7 +187,8 @@ async function keepWork(
   const at = toTimestamp(await lane.effects.now());
   const message =
     (done.end.kind === 'completed' ? done.message : undefined) ?? commitMessage(lane.unit, summary);
-  const saved = await lane.effects.saveWork({ path, branch, base, message, at });
+  const { runId, lease } = lane;
+  const saved = await lane.effects.saveWork({ path, branch, base, message, at, fence: { runId, lease } });
   lane.conclude({ type: 'workspace.saved', data: saved });
   return done.end;
 }
@@ -237,7 +238,8 @@ async function tearDown(lane: WorkLane, { teardown }: WorkRules, location: WorkL
   const { effects, runId, lease, unit, scope } = lane;
   if (teardown.length === 0) return;
   // After a teardown the workspace must be set up again before the next use.
-  if (location.workspace) await effects.markSetUp({ path: location.folder, done: false });
+  if (location.workspace)
+    await effects.markSetUp({ path: location.folder, done: false, fence: { runId, lease } });
   for (const [index, { text, command }] of teardown.entries()) {
     await bestEffort(
       async () => {

@@ -1,5 +1,12 @@
 import type { Timestamp } from '../../core/index.ts';
-import { folderKey, landedKey, refKey, tipOfBranch, withoutLease } from '../../engine/step/index.ts';
+import {
+  folderKey,
+  landedKey,
+  refKey,
+  requireOwner,
+  tipOfBranch,
+  withoutFence,
+} from '../../engine/step/index.ts';
 import {
   abortResolution,
   type BeginResult,
@@ -17,11 +24,12 @@ import {
   type SaveRequest,
   saveWork,
 } from '../../git/workspace/index.ts';
-import type { Lease } from '../../store/index.ts';
+import type { Fence } from '../../store/index.ts';
 import { parkedBranchOf, taskBranch, type WorkerContext } from '../contract.ts';
 
-export interface LeasedWorkspace {
-  readonly lease: Lease;
+export interface OwnedWorkspace {
+  /** Proof that the caller owns the run that works there. */
+  readonly fence: Fence;
   /** Absolute path of the workspace. */
   readonly path: string;
 }
@@ -31,8 +39,8 @@ const lookEveryMs = 2_000;
 
 /** Effects on finished work other than landing it. */
 export function deliveryEffects({ environment, rules, repository }: WorkerContext) {
-  const { world, clock, self } = environment;
-  const ownerOf = ({ incarnation }: Lease) => ({ ...self, incarnation });
+  const { world, clock, store, self } = environment;
+  const ownerOf = ({ lease: { incarnation } }: Fence) => ({ ...self, incarnation });
   const inWorkspace = ({ path, branch }: { readonly path: string; readonly branch: string }) => ({
     writes: [folderKey(path), 'gitworktrees', refKey(branch)],
   });
@@ -42,45 +50,50 @@ export function deliveryEffects({ environment, rules, repository }: WorkerContex
 
     /** Rebases the work onto a commit and leaves its conflicts in the workspace. */
     beginSolving: world.effect<
-      LeasedWorkspace & { readonly branch: string; readonly onto: string; readonly ontoName: string },
+      OwnedWorkspace & { readonly branch: string; readonly onto: string; readonly ontoName: string },
       BeginResult
     >({
       name: 'conflict.lay-out',
       span: 'long',
-      taped: { args: withoutLease },
+      taped: { args: withoutFence },
       keys: inWorkspace,
-      perform: async ({ lease, ...request }, { signal }) =>
-        beginResolution({ ...request, repository: await repository(), owner: ownerOf(lease), signal }),
+      perform: async ({ fence, ...request }, { signal }) => {
+        await requireOwner(store, fence);
+        return beginResolution({ ...request, repository: await repository(), owner: ownerOf(fence), signal });
+      },
     }),
 
     /** Commits the contents of the workspace as the resolution and continues the rebase. */
     continueSolving: world.effect<
-      LeasedWorkspace & { readonly resolution: Resolution; readonly at: Timestamp },
+      OwnedWorkspace & { readonly resolution: Resolution; readonly at: Timestamp },
       ContinueResult
     >({
       name: 'conflict.take-solution',
       span: 'long',
-      taped: { args: withoutLease },
+      taped: { args: withoutFence },
       keys: ({ path, resolution }) => inWorkspace({ path, branch: resolution.branch }),
-      perform: async ({ lease, ...request }, { signal }) =>
-        continueResolution({
+      perform: async ({ fence, ...request }, { signal }) => {
+        await requireOwner(store, fence);
+        return continueResolution({
           ...request,
           committer,
           repository: await repository(),
-          owner: ownerOf(lease),
+          owner: ownerOf(fence),
           signal,
-        }),
+        });
+      },
     }),
 
     /** Restores the work to its state before the rebase. Also runs after a cancellation. */
-    stopSolving: world.effect<LeasedWorkspace & { readonly resolution: Resolution }, void>({
+    stopSolving: world.effect<OwnedWorkspace & { readonly resolution: Resolution }, void>({
       name: 'conflict.give-up',
       span: 'long',
       cleanup: true,
-      taped: { args: withoutLease },
+      taped: { args: withoutFence },
       keys: ({ path, resolution }) => inWorkspace({ path, branch: resolution.branch }),
-      perform: async ({ lease, ...request }) => {
-        await abortResolution({ ...request, repository: await repository(), owner: ownerOf(lease) });
+      perform: async ({ fence, ...request }) => {
+        await requireOwner(store, fence);
+        await abortResolution({ ...request, repository: await repository(), owner: ownerOf(fence) });
       },
     }),
 
@@ -138,8 +151,14 @@ export function deliveryEffects({ environment, rules, repository }: WorkerContex
       },
     }),
 
+    /** Removes a workspace. Without a fence its run has ended, and so has no owner that could lose it. */
     removeWorkspace: world.effect<
-      { readonly path: string; readonly branch: string; readonly incarnation: string },
+      {
+        readonly path: string;
+        readonly branch: string;
+        readonly incarnation: string;
+        readonly fence?: Fence | undefined;
+      },
       Removal
     >({
       name: 'workspace.remove',
@@ -148,8 +167,11 @@ export function deliveryEffects({ environment, rules, repository }: WorkerContex
       taped: { args: ({ path, branch }) => ({ path, branch }) },
       // The branch is removed too if all its commits have landed, which is recorded under this key.
       keys: order => ({ writes: [...inWorkspace(order).writes, landedKey(order.branch)] }),
-      perform: async ({ incarnation, path, branch }) =>
-        removeWorkspace({ repository: await repository(), owner: { ...self, incarnation }, path, branch }),
+      perform: async ({ incarnation, path, branch, fence }) => {
+        if (fence) await requireOwner(store, fence);
+        const owner = { ...self, incarnation };
+        return removeWorkspace({ repository: await repository(), owner, path, branch });
+      },
     }),
   };
 }

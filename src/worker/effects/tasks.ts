@@ -1,7 +1,7 @@
 import { readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { RepriseError } from '../../core/index.ts';
-import { folderKey, refKey } from '../../engine/step/index.ts';
+import { folderKey, refKey, requireOwner, withoutFence } from '../../engine/step/index.ts';
 import type { Claim, ClaimRequest, ClaimResult, Fence, Settlement, WorkerRecord } from '../../store/index.ts';
 import type { WorkerContext } from '../contract.ts';
 import { withState } from '../tasks/parse.ts';
@@ -101,11 +101,13 @@ export function taskEffects({ environment, rules, branches }: WorkerContext) {
     }),
 
     /** Writes the new state of a task into the workspace; it takes effect when the work lands. */
-    markTask: world.effect<TaskMark, void>({
+    markTask: world.effect<TaskMark & { readonly fence: Fence }, void>({
       name: 'task.mark',
       span: 'short',
+      taped: { args: withoutFence },
       keys: ({ folder }) => ({ writes: [folderKey(folder)] }),
-      perform: async ({ folder, file, state }) => {
+      perform: async ({ folder, file, state, fence }) => {
+        await requireOwner(store, fence);
         const path = join(folder, file);
         const text = await readFile(path, 'utf8').catch((cause: NodeJS.ErrnoException) => {
           if (cause.code === 'ENOENT') return undefined;
@@ -124,9 +126,3 @@ export function taskEffects({ environment, rules, branches }: WorkerContext) {
 }
 
 const fenceKeys = (fence: Fence | undefined): readonly string[] => (fence ? [`lease:${fence.runId}`] : []);
-
-/** The owner of a run is recorded once, when the run is acquired, and not with every claim. */
-const withoutFence = <T extends { readonly fence?: Fence | undefined }>({
-  fence: _,
-  ...rest
-}: T): Omit<T, 'fence'> => rest;

@@ -159,11 +159,12 @@ async function settle(
 /** Removes the workspace of landed or delivered work. */
 async function tidyUp({ effects }: WorkerHandle, lane: WorkLane, { work }: FinishedTask): Promise<void> {
   const { path, branch } = work;
-  const { incarnation } = lane.lease;
+  const { runId, lease } = lane;
+  const { incarnation } = lease;
   const say = (why: string) => lane.effects.notice(`the workspace ${path} is kept: ${why}`);
   await bestEffort(
     async () => {
-      const removal = await effects.removeWorkspace({ incarnation, path, branch });
+      const removal = await effects.removeWorkspace({ incarnation, path, branch, fence: { runId, lease } });
       if (removal.kind === 'uncommitted-changes')
         say(`it has uncommitted changes: ${removal.files.join(', ')}`);
     },

@@ -4,6 +4,7 @@ import { type AgentMessage, Conversation, checkPrompt, SessionCount } from '../.
 import type { KnownSession, WorkLane } from '../../engine/step/index.ts';
 import type { Resolution } from '../../git/conflict/index.ts';
 import type { LandingRefused } from '../../git/landing/index.ts';
+import type { Fence } from '../../store/index.ts';
 import type { Dispatch, WorkerHandle } from '../contract.ts';
 import { conflictPrompt, correctionPrompt, howToEnd, workPrompt } from '../prompts.ts';
 import { colleaguesOf, takersOf } from '../tasks/read.ts';
@@ -82,12 +83,17 @@ export class LandingRepair {
     return { kind: 'repaired' };
   }
 
+  get #fence(): Fence {
+    const { runId, lease } = this.#lane;
+    return { runId, lease };
+  }
+
   async #solve(conflict: ConflictRefusal): Promise<RepairResult> {
     const { effects, rules } = this.#worker;
-    const { lease } = this.#lane;
+    const fence = this.#fence;
     const { path, branch } = this.#finished.work;
     const begun = await effects.beginSolving({
-      lease,
+      fence,
       path,
       branch,
       onto: conflict.onto,
@@ -108,7 +114,7 @@ export class LandingRepair {
             why: gaveUp(this.#agent, answer.next.reason),
           });
         const at = toTimestamp(await effects.now());
-        const taken = await effects.continueSolving({ lease, path, resolution, at });
+        const taken = await effects.continueSolving({ fence, path, resolution, at });
         switch (taken.kind) {
           case 'resolved':
             if (taken.dropped.length === 0) return { kind: 'repaired' };
@@ -133,7 +139,7 @@ export class LandingRepair {
 
   async #stop(resolution: Resolution, repaired: RepairResult): Promise<RepairResult> {
     const { path } = this.#finished.work;
-    await this.#worker.effects.stopSolving({ lease: this.#lane.lease, path, resolution });
+    await this.#worker.effects.stopSolving({ fence: this.#fence, path, resolution });
     return repaired;
   }
 
@@ -149,7 +155,8 @@ export class LandingRepair {
       return { kind: 'not-repaired', why: gaveUp(this.#agent, answer.next.reason) };
     const at = toTimestamp(await effects.now());
     const message = `Fix verification failures\n\nTask: ${task.id}\n`;
-    const saved = await this.#lane.effects.saveWork({ path, branch, base, message, at });
+    const fence = this.#fence;
+    const saved = await this.#lane.effects.saveWork({ path, branch, base, message, at, fence });
     await this.#lane.record({ type: 'workspace.saved', data: saved });
     return { kind: 'repaired' };
   }

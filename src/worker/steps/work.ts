@@ -48,7 +48,10 @@ export const workStep =
     const denial = denials.findLast(each => each.lineToAdd !== undefined) ?? denials.at(-1);
     if (denial && (await isUnchanged(lane, location))) return failed(permissionDenied(denial, nothingDone));
     if (task.file !== undefined)
-      await worker.effects.markTask({ folder: location.folder, file: task.file, state: 'done' });
+      await worker.effects.markTask({
+        ...{ folder: location.folder, file: task.file, state: 'done' },
+        fence: { runId: lane.runId, lease: lane.lease },
+      });
     return {
       end: { kind: 'completed', output: { task: task.id } },
       summary: task.title,

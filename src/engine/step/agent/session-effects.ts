@@ -5,6 +5,7 @@ import { syncWork } from '../../../git/workspace/index.ts';
 import type { Lease } from '../../../store/index.ts';
 import type { Environment, Observer } from '../../environment.ts';
 import { incarnationOf } from '../commands.ts';
+import { requireOwner } from '../taping.ts';
 import { folderKey } from '../workspace-effects.ts';
 import { LiveSession, type SessionAccount, type SessionStart, type SessionTurn } from './live-session.ts';
 import { type HeldSlot, hasFreeSlot, takeSlot } from './slots.ts';
@@ -124,7 +125,8 @@ export function sessionEffects(
           ...(request.resume ? { resumes: request.resume.sessionId } : {}),
         }),
       },
-      perform: ({ key, start }) => {
+      perform: async ({ key, start }) => {
+        await requireOwner(environment.store, start);
         const session = new LiveSession(environment, observe, start);
         sessions.set(key, session);
         const owner = ownership(start);
