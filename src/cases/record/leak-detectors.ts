@@ -32,6 +32,8 @@ interface DetectorOptions {
   readonly secrets: readonly Secret[];
   /** Marks of secrets whose values are not known. */
   readonly marks?: readonly SecretMarks[] | undefined;
+  /** Search for tokens of well-known services. */
+  readonly tokens?: LeakSearch | undefined;
   readonly paths: readonly NamedPath[];
   /** User name, found as a whole word. */
   readonly user?: string | undefined;
@@ -40,8 +42,9 @@ interface DetectorOptions {
 type Match = Omit<LeakFinding, 'line'> & { readonly at: number };
 type LeakSearch = (text: string) => readonly Match[];
 
-export function createDetector({ secrets, marks = [], paths, user }: DetectorOptions): Detect {
-  const secretSearches = [searchSecrets(secrets), searchTokens, ...marks.map(searchMarked)];
+export function createDetector(options: DetectorOptions): Detect {
+  const { secrets, marks = [], tokens = () => [], paths, user } = options;
+  const secretSearches = [searchSecrets(secrets), searchTokens, tokens, ...marks.map(searchMarked)];
   const searches = [...secretSearches, searchPaths(paths), searchUser(user)];
   const named = [...secrets, ...tokenPatterns, ...marks.flatMap(each => each.marks)];
   const knownNames = new Set(named.map(({ name }) => placeholderName(name)));
@@ -75,6 +78,80 @@ const searchTokens: LeakSearch = text =>
       at: match.index + (match[1]?.length ?? 0),
     })),
   );
+
+/** Loads the rules of gitleaks, which take a few milliseconds to parse. Go's expressions need an engine of their own. */
+export async function searchForTokens(): Promise<LeakSearch> {
+  const [{ RE2JS }, { tokenRules }] = await Promise.all([import('re2js'), import('./token-rules.ts')]);
+  const rules = tokenRules
+    .trim()
+    .split('\n')
+    .map(line => {
+      const [id = '', entropy, keywords = '', regex = ''] = line.split('\t');
+      return {
+        name: id.toUpperCase().replaceAll('-', '_'),
+        entropy: Number(entropy),
+        keywords: keywords.split(' '),
+        regex,
+      };
+    });
+  const compiled = new Map<string, ReturnType<typeof RE2JS.compile>>();
+  const patternOf = (regex: string) => {
+    const known = compiled.get(regex) ?? RE2JS.compile(regex);
+    compiled.set(regex, known);
+    return known;
+  };
+  // One pass for all keywords. The look-ahead finds a keyword inside or at the end of another one too.
+  const longestFirst = [...new Set(rules.flatMap(({ keywords }) => keywords))].sort(
+    (a, b) => b.length - a.length,
+  );
+  const any = new RegExp(`(?=(${longestFirst.map(escaped).join('|')}))`, 'g');
+  return text => {
+    const positions = new Map<string, number[]>();
+    for (const { 1: word = '', index } of text.toLowerCase().matchAll(any)) {
+      const at = positions.get(word) ?? [];
+      at.push(index);
+      positions.set(word, at);
+    }
+    if (positions.size === 0) return [];
+    const placesOf = (word: string) =>
+      [...positions].flatMap(([found, at]) => (found.startsWith(word) ? at : []));
+    return rules.flatMap(({ name, entropy, keywords, regex }) => {
+      const found: Match[] = [];
+      for (const [start, end] of windowsAround(keywords.flatMap(placesOf))) {
+        const matcher = patternOf(regex).matcher(text.slice(start, end));
+        while (matcher.find()) {
+          const secret = matcher.groupCount() > 0 ? (matcher.group(1) ?? '') : (matcher.group() ?? '');
+          if (entropyOf(secret) > entropy) found.push({ kind: 'secret', name, at: start + matcher.start() });
+        }
+      }
+      return found;
+    });
+  };
+}
+
+/** A token is close to its keyword. Searching only there keeps large files fast. */
+const reach = { before: 100, after: 800 } as const;
+
+function windowsAround(places: readonly number[]): readonly (readonly [number, number])[] {
+  const windows: [number, number][] = [];
+  for (const at of [...places].sort((a, b) => a - b)) {
+    const last = windows.at(-1);
+    const start = Math.max(0, at - reach.before);
+    if (last && start <= last[1]) last[1] = at + reach.after;
+    else windows.push([start, at + reach.after]);
+  }
+  return windows;
+}
+
+/** Shannon entropy in bits per character. Words and examples have less than random tokens. */
+function entropyOf(text: string): number {
+  const counts = new Map<string, number>();
+  for (const char of text) counts.set(char, (counts.get(char) ?? 0) + 1);
+  return [...counts.values()].reduce(
+    (sum, count) => sum - (count / text.length) * Math.log2(count / text.length),
+    0,
+  );
+}
 
 const searchMarked =
   (marks: SecretMarks): LeakSearch =>

@@ -86,6 +86,35 @@ describe('a planted secret', () => {
   });
 });
 
+describe('a token of a well-known service', () => {
+  /** Joins the parts of a token, so that secret scanners do not flag this file. */
+  const fake = (...parts: readonly string[]) => parts.join('');
+  const random = 'a8f3k2m9x7q1z5w4c6v0b2n8d3g7h1j9';
+
+  it.each([
+    [
+      'DIGITALOCEAN_PAT',
+      fake('dop', '_v1_', '3e1f5a7c9b2d4f6081a3c5e7092b4d6f8a1c3e5f70921b4d6f8a1c3e5f709b2d'),
+    ],
+    [
+      'SENDGRID_API_TOKEN',
+      fake('SG', '.', 'ngeVfQFYQlKU0ufo8x5d1A', '.TwL2iGABf9DHoTf-09kqeF8tAmbihYzrnopKc-1s5cr'),
+    ],
+    ['SHOPIFY_ACCESS_TOKEN', fake('shp', 'at_', '3e1f5a7c9b2d4f6081a3c5e7092b4d6f')],
+    ['GRAFANA_SERVICE_ACCOUNT_TOKEN', fake('gl', 'sa_', random, '_3e1f5a7c')],
+    ['LINEAR_API_KEY', fake('lin', '_api_', random, 'Q2w3E4r5')],
+  ])('is a leak: %s', async (name, token) => {
+    write('a.jsonl', `{"output":"${token.replaceAll('"', '\\"')} "}\n`);
+    const found = (await scan()).map(leak => leak.name);
+    expect(found).toContain(name);
+  });
+
+  it('is no leak if it is an example without randomness', async () => {
+    write('a.md', `${fake('SG', '.', 'x'.repeat(22), '.', 'x'.repeat(43))} and the word sendgrid_api_key\n`);
+    expect(await scan()).toEqual([]);
+  });
+});
+
 describe('a local path', () => {
   it('is a leak, and so is the user name', async () => {
     write('a.snap', 'at /home/lovelace/x\nby lovelace\nlovelaces /home/lovelaces\n/srv/work/x\n');

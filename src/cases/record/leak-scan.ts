@@ -10,6 +10,7 @@ import {
   isPack,
   ObjectNames,
   type Pack,
+  searchForTokens,
   userNameLeak,
   withPacks,
 } from './leak-detectors.ts';
@@ -49,9 +50,10 @@ export interface LeakScanOptions {
 export async function scanForLeaks(options: LeakScanOptions): Promise<readonly Leak[]> {
   const { folder, secrets, marks, objects = [] } = options;
   const machine = machineOf(options);
-  const inFiles = createDetector({ secrets, marks, paths: machine.paths, user: machine.user });
+  const tokens = await searchForTokens();
+  const inFiles = createDetector({ secrets, marks, tokens, paths: machine.paths, user: machine.user });
   // Objects are not searched for the user name: commits name their authors, and cannot be redacted.
-  const inObjects = createDetector({ secrets, marks, paths: machine.ownPaths });
+  const inObjects = createDetector({ secrets, marks, tokens, paths: machine.ownPaths });
   const { text: redact } = createRedactor({ paths: machine.paths, secrets });
   const leaks: Leak[] = [];
   const packs: Pack[] = [];
