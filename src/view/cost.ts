@@ -10,11 +10,13 @@ export interface Spending {
   readonly sessions: number;
   /** Number of sessions with a known cost. */
   readonly priced: number;
-  /** Sum of input and output tokens. */
+  /** Sum of the known input and output tokens. */
   readonly tokens: number;
+  /** Number of sessions with known tokens. */
+  readonly counted: number;
 }
 
-export const nothingSpent: Spending = { costUsd: 0, sessions: 0, priced: 0, tokens: 0 };
+export const nothingSpent: Spending = { costUsd: 0, sessions: 0, priced: 0, tokens: 0, counted: 0 };
 
 const tokensOf = ({ inputTokens, outputTokens }: SessionUsage): number => inputTokens + outputTokens;
 
@@ -23,10 +25,11 @@ export const sessionSpending = (usage: SessionUsage): Spending => ({
   sessions: 1,
   priced: usage.costUsd === null ? 0 : 1,
   tokens: tokensOf(usage),
+  counted: 1,
 });
 
-/** Spending of an interrupted session, whose cost was never reported. */
-export const unknownSession: Spending = { costUsd: 0, sessions: 1, priced: 0, tokens: 0 };
+/** Spending of an interrupted session, whose cost and tokens were never reported. */
+export const unknownSession: Spending = { ...nothingSpent, sessions: 1 };
 
 export const spentTogether = (all: readonly Spending[]): Spending =>
   all.reduce(
@@ -35,6 +38,7 @@ export const spentTogether = (all: readonly Spending[]): Spending =>
       sessions: sum.sessions + each.sessions,
       priced: sum.priced + each.priced,
       tokens: sum.tokens + each.tokens,
+      counted: sum.counted + each.counted,
     }),
     nothingSpent,
   );
@@ -54,9 +58,10 @@ export function costText({ sessions, priced, costUsd }: Spending): string {
   return `${priced < sessions ? '>= ' : ''}${dollars(costUsd)}`;
 }
 
-/** `$0.12, 12.3k tokens`. Empty without a session. */
+/** `$0.12, 12.3k tokens`, with `>= ` before what is not fully known. Empty without a session. */
 export function spendingText(spending: Spending): string {
-  const tokens = spending.tokens > 0 ? [`${tokensText(spending.tokens)} tokens`] : [];
+  const bound = spending.counted < spending.sessions ? '>= ' : '';
+  const tokens = spending.tokens > 0 ? [`${bound}${tokensText(spending.tokens)} tokens`] : [];
   return [costText(spending), ...tokens].filter(text => text !== '').join(', ');
 }
 

@@ -264,3 +264,65 @@ it('a worker reports a branch that it could not remove and the command that remo
   expect((await project.cli(['gc'])).code).toBe(0);
   expect((await project.leftovers()).branches).toEqual([]);
 });
+
+describe('a suspended worker', () => {
+  it('leaves work that was only waiting to land to the next worker, which does not repeat it', async () => {
+    const project = workerProject({
+      agents: { implement: 'echo asked >> $MARKS; echo theirs > a.txt; echo "<next>land</next>"' },
+      tasks: task,
+    });
+    project.write({ 'a.txt': 'mine\n' });
+    const worker = project.worker();
+    await until(() => /waiting to land one, which is done/.test(worker.stderr));
+    worker.kill('SIGTERM');
+    expect((await worker.ended).code).toBe(143);
+    project.git('stash', 'push', '--quiet', '--include-untracked');
+    const other = await project.worker(['--until-idle']).ended;
+    expect(other.code, other.stderr).toBe(0);
+    expect(project.landed()).toEqual(['one']);
+    expect(project.marks()).toEqual(['asked']);
+    expect(await project.leftovers()).toEqual(nothingLeft);
+  });
+
+  it('is left alone while its task has used up its own budget, and is continued once that is raised', async () => {
+    const spend = `echo '{"type":"usage","inputTokens":100,"outputTokens":1,"costUsd":2}'`;
+    const implement = `if [ -e $MARKS.mild ]; then ${writes}; exit; fi; ${spend}; exec sleep 1000`;
+    const project = workerProject({
+      agents: { implement },
+      tasks: task,
+      config: 'runtime: { budget: { cost_usd: 1 } }',
+    });
+    const first = await project.worker(['--until-idle']).ended;
+    expect(first.code, first.stderr).toBe(4);
+    const second = await project.worker(['--until-idle']).ended;
+    expect(second.stderr).not.toContain('taking over');
+    expect((await project.cli(['status'])).stdout).toContain('raise `runtime.budget`');
+    project.tell('mild', '');
+    project.write({ 'reprise.yaml': project.read('reprise.yaml').replace('cost_usd: 1', 'cost_usd: 9') });
+    const third = await project.worker(['--until-idle']).ended;
+    expect(third.code, third.stderr).toBe(0);
+    expect(project.landed()).toEqual(['one']);
+  });
+});
+
+it('a worker whose agent cannot start makes the other workers of its process suspend their runs', async () => {
+  const project = workerProject({
+    agents: {
+      implement: `if [ -e $MARKS.mild ]; then ${writes}; exit; fi; echo $$ >> $MARKS; exec sleep 1000`,
+    },
+    tasks: {
+      busy: '---\npriority: P0\n---\n# Take long\n',
+      impossible: '---\npriority: P1\nagent: gone\n---\n# Fail\n',
+    },
+    config: '  gone: { kind: command, command: [no-such-program] }',
+  });
+  const { code, stderr } = await project.worker(['--workers', '2', '--until-idle']).ended;
+  expect(code, stderr).toBe(1);
+  expect(stderr).toContain('AGENT_NOT_FOUND');
+  const runs = await project.inStore(store => store.list());
+  expect(runs.filter(({ status }) => status === 'running' || status === 'cancelled')).toEqual([]);
+  expect((await project.leftovers()).processes).toEqual([]);
+  expect(runs.map(({ suspension }) => suspension?.reason).filter(Boolean)).toEqual([
+    'another worker of the process failed',
+  ]);
+});

@@ -129,6 +129,12 @@ const initial: ClaudeState = {
 
 type ClaudeMessage = NonNullable<ReturnType<typeof parseObject>>;
 
+/** Returns the usage that the totals of a resumed session may include; `undefined` if nothing is known of it. */
+function usedBefore({ resume }: SessionRequest): Usage | undefined {
+  const usage = resume?.usage;
+  return usage && usage.inputTokens + usage.outputTokens > 0 ? usage : undefined;
+}
+
 /** Hook that lets a suspended session stop between two requests to the model. Without a timeout it would expire. */
 const afterTools = { hookCallbackIds: ['after-tool'], timeout: 86_400 };
 
@@ -136,7 +142,7 @@ const afterTools = { hookCallbackIds: ['after-tool'], timeout: 86_400 };
 export function claudeProtocol(context: ProtocolContext): Protocol<ClaudeState> {
   return {
     open: () => ({
-      state: { ...initial, before: context.request.resume?.usage },
+      state: { ...initial, before: usedBefore(context.request) },
       signals: [
         send({
           type: 'control_request',

@@ -160,7 +160,10 @@ class Page {
       { text: relativeTime(toEpochMs(beatAt), this.#options.now), colour: 'dim' },
       { text: safeLine(task) },
       { text: safeLine(agent) },
-      { text: costUsd ? costText({ costUsd, sessions: 1, priced: 1, tokens: 0 }) : '', colour: 'dim' },
+      {
+        text: costUsd ? costText({ costUsd, sessions: 1, priced: 1, tokens: 0, counted: 1 }) : '',
+        colour: 'dim',
+      },
     ];
   }
 

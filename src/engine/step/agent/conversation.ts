@@ -2,6 +2,7 @@ import {
   type AgentDefinition,
   addUsage,
   hasPermissions,
+  noUsage,
   type PermissionPolicy,
   permissionProblem,
   type ResumeRequest,
@@ -214,7 +215,9 @@ export class Conversation {
 
   #resume(session: KnownSession | undefined, prompt: string): AgentMessage | undefined {
     if (!session || session.agent !== this.#agent.name || !canResume(this.#agent)) return undefined;
-    return { prompt, resume: { sessionId: session.sessionId, usage: this.#used ?? session.usage } };
+    // Without an ended part, nothing of the session has been counted yet, and agents that report totals report all of it.
+    const usage = this.#used ?? session.usage ?? noUsage;
+    return { prompt, resume: { sessionId: session.sessionId, usage } };
   }
 
   async #hold({ prompt, resume }: AgentMessage): Promise<SessionEnd> {
