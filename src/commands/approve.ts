@@ -1,5 +1,6 @@
-import { nearest, RepriseError, toTimestamp } from '../core/index.ts';
+import { type HistoryEvent, nearest, RepriseError, toTimestamp } from '../core/index.ts';
 import type { Waiting } from '../engine/index.ts';
+import { unitOfEvent } from '../engine/state/index.ts';
 import {
   type CommandIo,
   type ExitCode,
@@ -14,7 +15,7 @@ import {
   withStoredRuns,
   writeLines,
 } from '../project/index.ts';
-import type { EventStore, RunSummary } from '../store/index.ts';
+import type { InboxEntry, RunSummary } from '../store/index.ts';
 import { runStatusOf } from '../view/index.ts';
 import { jsonOrText } from './inputs.ts';
 
@@ -44,51 +45,68 @@ export async function approveCommand(
     const run = await selectRun(store, options.run);
     requireNotEnded(run, 'approve');
     const { runId } = run;
-    const { waiting } = runStatusOf(runId, await store.read(runId));
-    const requested = waiting.filter((wait): wait is WaitingApproval => wait.on === 'approval');
-    const approvals = await unanswered(requested, { io, project, store, run, step: options.step });
-    const approval = chooseApproval({ runId, approvals, step: options.step });
-    const answer = chooseAnswer({ runId, approval, choice: reject ? 'reject' : choice });
     const by = options.by ?? userName(io);
-    await store.post(
-      runId,
-      {
+    for (;;) {
+      const history = await store.read(runId);
+      const inbox = await store.inbox(runId);
+      const { waiting } = runStatusOf(runId, history);
+      const requested = waiting.filter((wait): wait is WaitingApproval => wait.on === 'approval');
+      const given = answersIn(history, inbox);
+      const approvals = unanswered(requested, { io, project, run, step: options.step, given });
+      const approval = chooseApproval({ runId, approvals, step: options.step, given });
+      const answer = chooseAnswer({ runId, approval, choice: reject ? 'reject' : choice });
+      const message = {
         kind: 'approval',
         step: approval.step,
         choice: answer,
         ...(by ? { by } : {}),
         ...(comment ? { comment } : {}),
-      },
-      toTimestamp(io.now()),
-    );
-    writeLines(
-      io.err,
-      `answered ${approval.step} of run ${runId} with ${answer}; ${nextText(run, { project })}`,
-    );
-    return exitCodes.ok;
+      } as const;
+      const seen = { lastSeq: history.length, lastEntry: inbox.at(-1)?.id ?? 0 };
+      // Otherwise another answer, or another event, came first: look again.
+      if (!(await store.post(runId, message, toTimestamp(io.now()), seen))) continue;
+      writeLines(
+        io.err,
+        `answered ${approval.step} of run ${runId} with ${answer}; ${nextText(run, { project })}`,
+      );
+      return exitCodes.ok;
+    }
   });
 }
+
+/** Answer that a step has got, such as `approve by ana`. */
+type GivenAnswers = ReadonlyMap<string, string>;
+
+/** Answers of all steps. One that is still in the inbox counts: the run reads only the first one. */
+function answersIn(history: readonly HistoryEvent[], inbox: readonly InboxEntry[]): GivenAnswers {
+  const answers = new Map<string, string>();
+  const text = ({ choice, by }: { readonly choice: string; readonly by?: string | undefined }) =>
+    by ? `${choice} by ${by}` : choice;
+  for (const event of history) {
+    if (event.type === 'approval.requested') answers.delete(unitPath(event));
+    if (event.type === 'approval.given') answers.set(unitPath(event), text(event.data));
+  }
+  for (const { message } of inbox) {
+    if (message.kind === 'approval' && !answers.has(message.step)) answers.set(message.step, text(message));
+  }
+  return answers;
+}
+
+const unitPath = (event: HistoryEvent): string => unitOfEvent(event) ?? '';
 
 interface AnswerContext {
   readonly io: CommandIo;
   readonly project: Project;
-  readonly store: EventStore;
   readonly run: RunSummary;
   readonly step: string | undefined;
+  readonly given: GivenAnswers;
 }
 
-/**
- * Approvals without an answer. An answer that is still in the inbox counts: the run reads only the first one, so a second
- * would be lost. Throws NOT_WAITING if the chosen step, or every step, has an answer.
- */
-async function unanswered(
+/** Approvals without an answer. Throws NOT_WAITING if the chosen step, or every step, has an answer. */
+function unanswered(
   approvals: readonly WaitingApproval[],
-  { project, store, run, step }: AnswerContext,
-): Promise<readonly WaitingApproval[]> {
-  const answers = new Map<string, string>();
-  for (const { message } of await store.inbox(run.runId)) {
-    if (message.kind === 'approval') answers.set(message.step, message.choice);
-  }
+  { project, run, step, given: answers }: AnswerContext,
+): readonly WaitingApproval[] {
   const open = approvals.filter(each => !answers.has(each.step));
   const closed = approvals.find(each => answers.has(each.step) && each.step === (step ?? each.step));
   if (!closed || (step === undefined && open.length > 0)) return open;
@@ -106,11 +124,20 @@ interface ApprovalChoice {
   readonly runId: string;
   readonly approvals: readonly WaitingApproval[];
   readonly step: string | undefined;
+  readonly given: GivenAnswers;
 }
 
-function chooseApproval({ runId, approvals, step }: ApprovalChoice): WaitingApproval {
+function chooseApproval({ runId, approvals, step, given }: ApprovalChoice): WaitingApproval {
   const [only, ...others] = approvals;
   const found = step === undefined ? only : approvals.find(each => each.step === step);
+  const [answered, answer] = [...given].findLast(([path]) => path === (step ?? path)) ?? [];
+  if (!found && answered !== undefined && (step !== undefined || !only)) {
+    throw new RepriseError(
+      'NOT_WAITING',
+      `step ${answered} of run ${runId} was already answered with ${answer}`,
+      { hint: `see its status: reprise show ${runId}` },
+    );
+  }
   if (!only) {
     throw new RepriseError('NOT_WAITING', `no step of run ${runId} is waiting for an approval`, {
       hint: `see its status: reprise show ${runId}`,

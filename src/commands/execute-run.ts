@@ -175,14 +175,15 @@ async function answerOne({ io, store, result }: SuspendedRunContext): Promise<bo
     (waiting): waiting is Waiting & { on: 'approval' } => waiting.on === 'approval',
   );
   if (!approval) return false;
+  const { runId } = result;
+  const lastSeq = (await store.read(runId)).length;
+  const lastEntry = (await store.inbox(runId)).at(-1)?.id ?? 0;
   const choice = await io.ask(approval);
   if (choice === undefined) return false;
   const by = userName(io);
-  await store.post(
-    result.runId,
-    { kind: 'approval', step: approval.step, choice, ...(by ? { by } : {}) },
-    toTimestamp(io.now()),
-  );
+  const answer = { kind: 'approval', step: approval.step, choice, ...(by ? { by } : {}) } as const;
+  if (!(await store.post(runId, answer, toTimestamp(io.now()), { lastSeq, lastEntry })))
+    writeLines(io.err, `${approval.step} was answered elsewhere in the meantime; your answer was not used`);
   return true;
 }
 

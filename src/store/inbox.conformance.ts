@@ -28,6 +28,34 @@ export function describeInboxAndProcesses(open: OpenStore): void {
     );
 
     it(
+      'takes one of two answers that are based on the same state',
+      withStore(open, async ({ store }) => {
+        const lease = await store.createRun(newRun('r1'));
+        const answer = (choice: string): InboxMessage => ({ kind: 'approval', step: 'ok', choice });
+        const seen = { lastSeq: 1, lastEntry: 0 };
+        const posted = await Promise.all([
+          store.post('r1', answer('approve'), time(1), seen),
+          store.post('r1', answer('reject'), time(1), seen),
+        ]);
+        expect(posted.toSorted()).toEqual([false, true]);
+        const [entry, ...others] = await store.inbox('r1');
+        expect(others).toEqual([]);
+        const lastEntry = entry?.id ?? 0;
+        const consumed = [lastEntry];
+        await store.append({
+          runId: 'r1',
+          lease,
+          expectedSeq: 1,
+          at: time(2),
+          events: [completed('a')],
+          consumed,
+        });
+        expect(await store.post('r1', answer('reject'), time(3), seen)).toBe(false);
+        expect(await store.post('r1', answer('reject'), time(3), { lastSeq: 2, lastEntry: 0 })).toBe(true);
+      }),
+    );
+
+    it(
       'accepts messages with or without an owner, and never fences out the owner',
       withStore(open, async ({ store }) => {
         const lease = await store.createRun(newRun('r1'));

@@ -155,10 +155,13 @@ export function memoryStore(): EventStore {
       return found.slice(0, 10).map(toSummary);
     },
 
-    async post(runId, message, at) {
+    async post(runId, message, at, seen) {
       const run = runWith(runId);
+      const lastEntry = run.inbox.at(-1)?.id ?? 0;
+      if (seen && (seen.lastSeq !== run.events.length || seen.lastEntry !== lastEntry)) return false;
       lastInboxId += 1;
       run.inbox.push({ id: lastInboxId, at, message: JSON.stringify(message) });
+      return true;
     },
 
     async inbox(runId) {

@@ -51,8 +51,12 @@ export interface EventStore {
   /** Returns at most 10 runs whose id starts with `prefix`, newest first. */
   find(prefix: string): Promise<readonly RunSummary[]>;
 
-  /** Posts a message to the current owner, or to the next one. Throws RUN_NOT_FOUND. */
-  post(runId: string, message: InboxMessage, at: Timestamp): Promise<void>;
+  /**
+   * Posts a message to the current owner, or to the next one. With `seen`, posts it only if history and inbox still end
+   * there: the check and the post are one transaction, so that of two answers only one is posted. Returns whether it was
+   * posted. Throws RUN_NOT_FOUND.
+   */
+  post(runId: string, message: InboxMessage, at: Timestamp, seen?: InboxSnapshot): Promise<boolean>;
 
   /** Returns the pending messages, oldest first. Reading does not consume them; `append` does. */
   inbox(runId: string): Promise<readonly InboxEntry[]>;
@@ -172,6 +176,14 @@ export type InboxMessage =
     }
   | { readonly kind: 'signal'; readonly name: string; readonly payload: Json; readonly by?: string }
   | { readonly kind: 'cancel'; readonly reason: string; readonly by?: string };
+
+/** State of a run that an answer is based on. */
+export interface InboxSnapshot {
+  /** Sequence number of the last event. */
+  readonly lastSeq: number;
+  /** Id of the last entry in the inbox; 0 if it is empty. */
+  readonly lastEntry: number;
+}
 
 export interface InboxEntry {
   readonly id: number;

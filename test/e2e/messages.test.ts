@@ -108,9 +108,9 @@ describe('reprise approve', () => {
       "error[USAGE]: --choice and --reject cannot be combined
       "
     `);
-    expect(await project.run(['approve', id, 'a'])).toMatchObject({ code: 0 });
+    expect(await project.run(['approve', id, 'a', '--by', 'ana'])).toMatchObject({ code: 0 });
     expect(await refusal('a')).toMatchInlineSnapshot(`
-      "error[NOT_WAITING]: step a of run <run> was already answered with approve
+      "error[NOT_WAITING]: step a of run <run> was already answered with approve by ana
         hint: continue with: reprise resume <run>
       "
     `);

@@ -7,7 +7,6 @@ import {
   type InboxRow,
   outcomeOf,
   runIdTaken,
-  runNotFound,
   toInboxEntry,
 } from '../runs.ts';
 import { claimsOn, workersOn } from './claims.ts';
@@ -124,9 +123,11 @@ export function storeOn(db: Database, file: string): EventStore {
 
     find: async prefix => read(() => runs.startingWith(prefix)),
 
-    post: async (runId, message, at) =>
+    post: async (runId, message, at, seen) =>
       write(() => {
-        if (!inbox.insert(runId, message, at)) throw runNotFound(runId);
+        const { lastSeq } = runs.leaseState(runId);
+        if (seen && (seen.lastSeq !== lastSeq || seen.lastEntry !== inbox.lastEntry(runId))) return false;
+        return inbox.insert(runId, message, at);
       }),
 
     inbox: async runId => read(() => inbox.read(runId)),
@@ -201,8 +202,14 @@ function inboxTable(db: Database) {
   );
   const select = db.prepare('SELECT id, at, message FROM inbox WHERE run_id = ? ORDER BY id');
   const remove = db.prepare('DELETE FROM inbox WHERE id = ? AND run_id = ?');
+  const last = db.prepare('SELECT coalesce(max(id), 0) AS id FROM inbox WHERE run_id = ?');
 
   return {
+    lastEntry(runId: string): number {
+      const row: { id: number } = last.get(runId);
+      return row.id;
+    },
+
     /** Returns `false` if there is no such run. */
     insert: (runId: string, message: InboxMessage, at: Timestamp): boolean =>
       insert.run(at, JSON.stringify(message), runId).changes === 1,
