@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import { RepriseError } from '../core/index.ts';
 import { type Git, type GitPlace, gitNow } from './git.ts';
 import { isBranchName } from './names.ts';
@@ -121,7 +122,9 @@ async function readBlobs(git: Git, ids: readonly string[]): Promise<ReadonlyMap<
   for (const id of wanted) {
     const start = output.indexOf('\n', at) + 1;
     const size = Number(output.slice(at, start).trimEnd().split(' ')[2]);
-    texts.set(id, Buffer.from(output.slice(start, start + size), 'latin1').toString());
+    const bytes = Buffer.from(output.slice(start, start + size), 'latin1');
+    // A file in another encoding is most likely Latin-1, and its text stays readable.
+    texts.set(id, bytes.toString(isUtf8(bytes) ? 'utf8' : 'latin1'));
     at = start + size + 1;
   }
   return texts;

@@ -1,5 +1,9 @@
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { runInline } from '../e2e/run-inline.ts';
+import { createProject, runInline } from '../e2e/run-inline.ts';
+import { workerProject } from '../e2e/worker-project.ts';
 
 /** The CLI must end by itself: a test that takes longer has found a hang. */
 const limit = 30_000;
@@ -109,4 +113,50 @@ it('`validate` runs no module of a foreign repository', { timeout: limit }, asyn
   });
   expect([code, stderr]).toEqual([0, expect.stringMatching(/^1 TypeScript workflow not checked/)]);
   expect(project.has('ran')).toBe(false);
+});
+
+describe('tasks', () => {
+  const land =
+    '{ kind: scripted, script: [{ run: echo x > $REPRISE_TASK.txt }, { say: <next>land</next> }] }';
+  const config = `workers: { agent: t }\nagents: { t: ${land} }\n`;
+
+  it('keep every byte of a file that is not UTF-8', { timeout: limit }, async () => {
+    const project = createProject({ git: true, files: { 'reprise.yaml': config } });
+    const text = Buffer.from('# Pr\u00fcfe die Gr\u00f6\u00dfe\n\nCaf\u00e9.\n', 'latin1');
+    mkdirSync(join(project.root, 'issues'));
+    writeFileSync(join(project.root, 'issues/size.md'), text);
+    const git = (...args: readonly string[]) => execFileSync('git', args, { cwd: project.root });
+    git(
+      '-c',
+      'user.name=a',
+      '-c',
+      'user.email=a@example.com',
+      'commit',
+      '-q',
+      '--allow-empty',
+      '-m',
+      'Begin',
+    );
+    git('add', '--all');
+    git('-c', 'user.name=a', '-c', 'user.email=a@example.com', 'commit', '-q', '-m', 'Write a task');
+    const { code, stderr } = await project.run(['worker', '--until-idle']);
+    expect(code, stderr).toBe(0);
+    const landed = git('show', 'HEAD:issues/size.md');
+    expect(landed.toString('latin1')).toBe(`---\nstate: done\n---\n\n${text.toString('latin1')}`);
+    expect(git('log', '-1', '--format=%s').toString().trim()).toBe('Pr\u00fcfe die Gr\u00f6\u00dfe');
+  });
+
+  it('are listed by a command that prints megabytes on one line', { timeout: limit }, async () => {
+    const script = `const body = 'x'.repeat(1e6);
+process.stdout.write(JSON.stringify([1, 2, 3].map(id => ({ id: 'T-' + id, title: 't', body }))));`;
+    const project = workerProject({
+      agents: { implement: 'true' },
+      config: 'tasks: { command: node list.mjs }',
+      files: { 'list.mjs': script },
+    });
+    const { code, stdout, stderr } = await project.cli(['tasks', '--json']);
+    expect(code, stderr).toBe(0);
+    expect(stdout).toContain('T-3');
+    expect(stdout + stderr).not.toContain('not JSON');
+  });
 });

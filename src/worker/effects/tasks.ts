@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import { readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { RepriseError } from '../../core/index.ts';
@@ -109,16 +110,19 @@ export function taskEffects({ environment, rules, branches }: WorkerContext) {
       perform: async ({ folder, file, state, fence }) => {
         await requireOwner(store, fence);
         const path = join(folder, file);
-        const text = await readFile(path, 'utf8').catch((cause: NodeJS.ErrnoException) => {
+        const bytes = await readFile(path).catch((cause: NodeJS.ErrnoException) => {
           if (cause.code === 'ENOENT') return undefined;
           throw new RepriseError('WORKSPACE_FAILED', `${file} cannot be read in the workspace`, { cause });
         });
         // An agent that removes the task file has marked the task as done.
-        const marked = text === undefined ? undefined : withState(text, state);
+        if (bytes === undefined) return;
+        // Latin-1 maps every byte to one character and back, so the text of the user stays as it is in any encoding.
+        const encoding = isUtf8(bytes) ? 'utf8' : 'latin1';
+        const marked = withState(bytes.toString(encoding), state);
         if (marked === undefined) return;
         // A rename is atomic: a crash leaves the old or the new text, and a stray file that the next attempt replaces.
         const beside = `${path}.reprise-mark`;
-        await writeFile(beside, marked);
+        await writeFile(beside, marked, encoding);
         await rename(beside, path);
       },
     }),

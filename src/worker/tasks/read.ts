@@ -162,6 +162,8 @@ export async function printedBy(
     cwd: projectRoot,
     env,
     marker: { REPRISE_INCARNATION: randomUUID() },
+    // JSON may be on one line.
+    maxLineLength: mostCharacters,
     onLine: (stream, line) => {
       if (stream === 'stderr') saidLast = line.trim() === '' ? saidLast : line;
       else if (characters <= mostCharacters) lines.push(line);
