@@ -46,7 +46,7 @@ workers:
   # With pr, that branch is pushed to the remote, and pr_command opens a pull request.
   land: main
   # remote: origin
-  # pr_command: gh pr create --fill --head "$REPRISE_BRANCH"
+  # pr_command: gh pr view "$REPRISE_BRANCH" || gh pr create --fill --head "$REPRISE_BRANCH"
 
   # Command that must pass before work lands. Set it to the tests of this project.
   # verify: npm test

@@ -96,7 +96,9 @@ export const workersSchema = z
     remote: someText.optional().describe('Remote that `land: pr` pushes to. Defaults to `origin`.'),
     pr_command: someText
       .optional()
-      .describe('Command that `land: pr` runs after pushing `$REPRISE_BRANCH`. Required by `land: pr`.'),
+      .describe(
+        'Command that `land: pr` runs after pushing `$REPRISE_BRANCH`; after a crash it may run twice. Required by `land: pr`.',
+      ),
     verify: someText
       .optional()
       .describe('Command that must pass on the rebased work before the branch moves.'),
@@ -126,7 +128,7 @@ export function workerComplaints(config: Json): readonly Complaint[] {
           {
             path: ['workers', 'land'],
             message: '`workers.land: pr` requires `workers.pr_command`',
-            hint: 'for example: pr_command: gh pr create --fill --head "$REPRISE_BRANCH"',
+            hint: 'for example: pr_command: gh pr view "$REPRISE_BRANCH" || gh pr create --fill --head "$REPRISE_BRANCH"',
           },
         ]
       : []),

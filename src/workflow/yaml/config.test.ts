@@ -159,7 +159,7 @@ workers:
     [
       'workers: { land: pr }',
       '`workers.land: pr` requires `workers.pr_command`',
-      'for example: pr_command: gh pr create --fill --head "$REPRISE_BRANCH"',
+      'for example: pr_command: gh pr view "$REPRISE_BRANCH" || gh pr create --fill --head "$REPRISE_BRANCH"',
     ],
   ])('with %j is rejected with a hint', (text, message, hint) => {
     expect(() => load(text)).toThrowError(`: ${message}\n`);
