@@ -46,6 +46,11 @@ const mistakes: readonly Mistake[] = [
       '  runs-on: x',
     ),
   },
+  { name: 'a NUL in a script', text: steps('- { id: a, run: "echo \\0 hi" }') },
+  {
+    name: 'a branch below the prefix of Reprise',
+    text: steps('- { id: a, run: ls, workspace: { branch: reprise/w } }'),
+  },
   { name: 'a step that is text', text: steps('- npm test') },
   { name: 'a step that does nothing', text: steps('- id: a', '  name: nothing') },
   { name: 'two kinds in a step', text: steps('- id: a', '  run: ls', '  approve: Sure?') },

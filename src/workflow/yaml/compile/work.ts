@@ -86,6 +86,13 @@ function compileWorkspace(
       hint: 'remove it, or make it depend on the matrix: `${{ matrix.<key> }}`',
     });
   }
+  if (branch !== undefined && /^reprise(\/|$)/.test(branch)) {
+    site.problems.add(site.source, {
+      path: [...path, 'branch'],
+      message: 'branches below `reprise/` belong to Reprise, and this one could block later runs',
+      hint: 'choose another name',
+    });
+  }
   const isComputed = base !== undefined && !isConstant(base);
   return {
     workspace: {
@@ -141,6 +148,10 @@ export function compileScript(
   site: BodySite,
   { shell = 'bash', workingDirectory }: ScriptOptions = {},
 ): Selector<ShellCommand> {
+  if (script.includes('\0')) {
+    const message = 'a script must not contain a NUL character';
+    site.problems.add(site.source, { path, message, hint: 'remove it: no shell can read it' });
+  }
   const template = parseShellTemplate(script, shell);
   site.problems.addFaults(site.source, path, template.faults);
   for (const { expression } of template.values) reportUnknownNames(expression, path, site);
