@@ -158,13 +158,13 @@ describe('a run that is killed while its checkout is updated', () => {
       project.write({ 'old/x.txt': 'x\n', 'mine.txt': 'a\n' });
       project.git('add', '--all');
       project.git('commit', '--quiet', '--message=Old files');
-      const kill = `head -c 1000; if [ %f = ${file} ] && [ -e ${project.root}/pid ]; then kill -9 $(cat ${project.root}/pid) $PPID; else cat; fi`;
+      const kill = `head -c 1000; if [ %f = ${file} ] && [ -e ${project.root}/pid ]; then kill -9 $(cat ${project.root}/pid); else cat; fi`;
       project.git('config', 'filter.deadly.smudge', `bash -c '${kill}'`);
       project.git('config', 'filter.deadly.clean', 'cat');
       project.write({ '.git/info/attributes': '*.bin filter=deadly\n' });
       const options = shim(
         project,
-        `case "$*" in *"merge --ff-only"*) echo $PPID > ${project.root}/pid;; esac; exec $real "$@"`,
+        `case "$*" in *"merge --ff-only"*) echo $PPID $$ > ${project.root}/pid;; esac; exec $real "$@"`,
       );
       project.write({ 'mine.txt': 'my edit\n', 'my-new.txt': 'new\n' });
       const run = await project.run(['run', 'w.yaml'], options);
