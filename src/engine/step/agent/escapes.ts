@@ -1,13 +1,6 @@
 import { existsSync, readdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join, resolve, sep } from 'node:path';
-import type {
-  AgentEvent,
-  Session,
-  SessionFactory,
-  SessionHost,
-  SessionRequest,
-  TurnEnd,
-} from '../../../agents/index.ts';
+import type { AgentEvent, Session, SessionFactory, SessionHost, TurnEnd } from '../../../agents/index.ts';
 import type { ErrorData } from '../../../core/index.ts';
 import { createGit, type Git } from '../../../git/index.ts';
 import { temporaryFolder } from '../../../process/index.ts';
@@ -22,21 +15,30 @@ import { temporaryFolder } from '../../../process/index.ts';
 export const watchEscapes =
   (open: SessionFactory): SessionFactory =>
   (request, host) => {
-    if (request.agent.escapes === 'allow' || !isWorkspace(request.cwd)) return open(request, host);
+    const commonDir = request.agent.escapes === 'allow' ? undefined : commonDirOf(request.cwd);
+    if (commonDir === undefined) return open(request, host);
     const calls = new ToolCalls(request.cwd);
     const onEvent: SessionHost['onEvent'] = event => {
       calls.add(event);
       host.onEvent(event);
     };
-    return new WatchedSession(open(request, { ...host, onEvent }), new EscapeWatch(request, host, calls));
+    return new WatchedSession(
+      open(request, { ...host, onEvent }),
+      new EscapeWatch({ cwd: request.cwd, commonDir, host, calls }),
+    );
   };
 
-/** Whether the folder is a linked worktree. A step without a workspace works in the main checkout itself. */
-function isWorkspace(folder: string): boolean {
+/**
+ * Returns the common git folder of a linked worktree, without the 4 ms that git needs for it. A step without a workspace
+ * works in the main checkout itself.
+ */
+function commonDirOf(folder: string): string | undefined {
   try {
-    return readFileSync(join(folder, '.git'), 'utf8').startsWith('gitdir: ');
+    const [, gitDir] =
+      /^gitdir: (.+)\/worktrees\/[^/]+\n?$/.exec(readFileSync(join(folder, '.git'), 'utf8')) ?? [];
+    return gitDir === undefined ? undefined : resolve(folder, gitDir);
   } catch {
-    return false;
+    return undefined;
   }
 }
 
@@ -83,6 +85,8 @@ const escaped = (escapes: readonly string[]): ErrorData => ({
 
 /** State of a repository outside one workspace. */
 interface OutsideState {
+  /** Full name of the branch that is checked out in the workspace; empty if HEAD is detached. */
+  readonly branch: string;
   /** Commits of branches, tags and remote-tracking branches. */
   readonly refs: ReadonlyMap<string, string>;
   /** Status of changed files in the main checkout, by path. */
@@ -97,23 +101,24 @@ interface RepositoryPlace {
   readonly commonDir: string;
   /** Git for the main checkout; absent in a bare repository. */
   readonly main: Git | undefined;
-  /** Full name of the branch of the workspace. */
-  readonly branch: string;
+}
+
+interface EscapeWatchOptions extends Pick<RepositoryPlace, 'commonDir'> {
+  /** Absolute path of the workspace. */
+  readonly cwd: string;
+  readonly host: SessionHost;
+  readonly calls: ToolCalls;
 }
 
 /** Compares a repository before and after a session. A failure to read it is no escape. */
 class EscapeWatch {
-  readonly #request: SessionRequest;
-  readonly #host: SessionHost;
-  readonly #calls: ToolCalls;
+  readonly #options: EscapeWatchOptions;
   #beginning:
     | Promise<{ readonly place: RepositoryPlace; readonly state: OutsideState } | undefined>
     | undefined;
 
-  constructor(request: SessionRequest, host: SessionHost, calls: ToolCalls) {
-    this.#request = request;
-    this.#host = host;
-    this.#calls = calls;
+  constructor(options: EscapeWatchOptions) {
+    this.#options = options;
   }
 
   async begin(): Promise<void> {
@@ -126,27 +131,24 @@ class EscapeWatch {
     if (!before) return [];
     try {
       const after = await stateOf(before.place);
-      return await escapesOf(before.place, { before: before.state, after, calls: this.#calls });
+      return await escapesOf(before.place, { before: before.state, after, calls: this.#options.calls });
     } catch {
       return [];
     }
   }
 
   async #look() {
-    const { cwd } = this.#request;
-    const workspace = createGit({ cwd, inheritEnv: this.#host.inheritEnv });
-    const args = ['rev-parse', '--path-format=absolute', '--git-common-dir', '--symbolic-full-name', 'HEAD'];
-    const [commonDir = '', branch = ''] = (await workspace.ok(args)).split('\n');
+    const { cwd, commonDir, host } = this.#options;
+    const workspace = createGit({ cwd, inheritEnv: host.inheritEnv });
     const root = dirname(commonDir);
     const hasCheckout = basename(commonDir) === '.git' && existsSync(join(root, '.git'));
-    const main = hasCheckout ? workspace.with({ cwd: root }) : undefined;
-    const place = { workspace, commonDir, main, branch };
+    const place = { workspace, commonDir, main: hasCheckout ? workspace.with({ cwd: root }) : undefined };
     return { place, state: await stateOf(place) };
   }
 }
 
 async function stateOf({ workspace, commonDir, main }: RepositoryPlace): Promise<OutsideState> {
-  const format = '--format=%(refname) %(objectname)';
+  const format = '--format=%(refname) %(objectname) %(HEAD)';
   // A file-system monitor is a program, which a session could have configured.
   const status = [
     '-c',
@@ -161,13 +163,13 @@ async function stateOf({ workspace, commonDir, main }: RepositoryPlace): Promise
     workspace.ok(['for-each-ref', format, 'refs/heads', 'refs/tags', 'refs/remotes']),
     main?.ok([...status, '--untracked-files=normal']) ?? '',
   ]);
+  const listed = refs
+    .split('\n')
+    .filter(Boolean)
+    .map(line => line.split(' '));
   return {
-    refs: new Map(
-      refs
-        .split('\n')
-        .filter(Boolean)
-        .map(line => line.split(' ') as [string, string]),
-    ),
+    branch: listed.find(([, , head]) => head === '*')?.[0] ?? '',
+    refs: new Map(listed.map(([name = '', commit = '']) => [name, commit])),
     files: new Map(
       files
         .split('\0')
@@ -213,15 +215,14 @@ async function escapesOf(place: RepositoryPlace, compared: StateComparison): Pro
 async function escapedRefs(place: RepositoryPlace, { before, after, calls }: StateComparison) {
   const changed = [...new Set([...before.refs.keys(), ...after.refs.keys()])]
     .map(name => ({ name, from: before.refs.get(name), to: after.refs.get(name) }))
-    .filter(({ name, from, to }) => name !== place.branch && from !== to);
+    .filter(({ name, from, to }) => name !== before.branch && from !== to);
   if (changed.length === 0) return [];
   const { workspace } = place;
-  const current = (await workspace.run(['symbolic-ref', '--quiet', 'HEAD'])).stdout.trim();
   const made = await madeIn(workspace);
   const found: { readonly name: string; readonly text: string }[] = [];
   for (const { name, from, to } of changed) {
     // A new branch that is checked out here is the session's own work, as Reprise saves it.
-    if (name === current && from === undefined) continue;
+    if (name === after.branch && from === undefined) continue;
     const holds = to !== undefined && (await holdsAny(workspace, { from, to }, made));
     const isNamed = !name.startsWith('refs/remotes/') && calls.changesRef(shortName(name));
     if (holds || isNamed)
@@ -285,7 +286,7 @@ async function escapedSettings(
 ): Promise<readonly string[]> {
   if (before.config === after.config) return [];
   const [was, is] = await Promise.all([settingsIn(place, before.config), settingsIn(place, after.config)]);
-  const own = `branch.${shortName(place.branch)}.`.toLowerCase();
+  const own = `branch.${shortName(before.branch)}.`.toLowerCase();
   return [...new Set([...was.keys(), ...is.keys()])]
     .filter(key => was.get(key) !== is.get(key) && !key.toLowerCase().startsWith(own))
     .filter(key => calls.mentions(key) || calls.mentions(join(place.commonDir, 'config')))
