@@ -177,10 +177,10 @@ describe('a durable sleep', () => {
     const running = engine.start({ workflow: model, interrupt: interrupt.signal });
     await clock.advance(90 * 60_000);
     expect(slept).toEqual([1]);
-    // The owner dies, and its lease expires.
+    // The owner dies.
     const [summaryBefore] = await environment.store.list();
     const runId = summaryBefore?.runId ?? '';
-    const other = timedEngine({ store: environment.store });
+    const other = timedEngine({ store: environment.store, isAlive: () => false });
     await other.clock.advance(clock.now() - other.clock.now() + 25 * 60_000);
     const resumed = other.clock.until(other.engine.resume({ workflow: model, runId }));
     expect(await resumed).toMatchObject({ status: 'completed', output: { waits: 'done' } });

@@ -24,8 +24,11 @@ export interface RecordedPortsOptions {
   readonly keyCheck?: KeyCheck | undefined;
 }
 
-/** Events that store the result of a session. After them, a restarted command does not open the session again. */
-const usesSessions: ReadonlySet<string> = new Set(['transition.taken', 'step.completed', 'step.failed']);
+/** Whether the event stores the result of a session. After it, a restarted command does not open the session again. */
+function storesResult({ type, data }: NewEvent): boolean {
+  if (type === 'session.ended') return 'answer' in data || 'error' in data;
+  return type === 'transition.taken' || type === 'step.completed' || type === 'step.failed';
+}
 
 /** Serves recorded sessions and scripts to the commands of one schedule. */
 export class RecordedPorts {
@@ -75,8 +78,7 @@ export class RecordedPorts {
     settled: ({ lane, effect, args }, _place, { kind }) => {
       if (effect.name !== 'store.append' || kind !== 'ok') return;
       const { events } = args as { readonly events: readonly NewEvent[] };
-      if (events.some(({ type }) => usesSessions.has(type)))
-        this.#vcrs.get(firstName(topLane(lane.name)))?.used();
+      if (events.some(storesResult)) this.#vcrs.get(firstName(topLane(lane.name)))?.used();
     },
   };
 

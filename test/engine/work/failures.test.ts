@@ -106,7 +106,7 @@ describe('an agent', () => {
     const { unit } = await stepWith(
       `console.log('{"type":"text","text":"hm"}'); console.log('{"type":"result"')`,
     );
-    expect(await unit.work()).toMatchObject(failed('AGENT_PROTOCOL', /without a result/));
+    expect(await unit.work()).toMatchObject(failed('AGENT_PROTOCOL', /a result that cannot be read/));
   });
 
   test('fails with a protocol error if it closes its output early', async () => {
