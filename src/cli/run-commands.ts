@@ -91,7 +91,9 @@ export function registerRunCommands({ io, add }: Registry): void {
     return approveCommand({ io }, { ...options, run, step });
   })
     .summary('answer an approval')
-    .description('Answer an approval. The step can be omitted if only one is waiting.')
+    .description(
+      'Answer an approval of a run, or of the run of a task. The step can be omitted if only one is waiting.',
+    )
     .option('--choice <choice>', 'the answer (default: approve)')
     .option('--reject', 'short for --choice reject')
     .option('--comment <text>', 'comment to record with the answer')

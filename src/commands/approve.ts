@@ -15,11 +15,13 @@ import {
   withStoredRuns,
   writeLines,
 } from '../project/index.ts';
-import type { InboxEntry, RunSummary } from '../store/index.ts';
+import type { EventStore, InboxEntry, RunSummary } from '../store/index.ts';
 import { runStatusOf } from '../view/index.ts';
+import { workerSource } from '../worker/index.ts';
 import { jsonOrText } from './inputs.ts';
 
 interface ApproveCommandOptions extends ProjectOptions {
+  /** Run id, a prefix of it, or the id of a task whose run waits. */
   readonly run: string;
   /** Step to answer. Required only if several approvals are waiting. */
   readonly step?: string | undefined;
@@ -41,15 +43,15 @@ export async function approveCommand(
   if (choice !== undefined && reject)
     throw new RepriseError('USAGE', '--choice and --reject cannot be combined');
   const project = findProject(io, options);
-  return withStoredRuns({ project, mode: 'writable' }, async store => {
-    const run = await selectRun(store, options.run);
+  const answered = await withStoredRuns({ project, mode: 'writable' }, async store => {
+    const run = await selectRun(store, (await runOfTask(store, options.run)) ?? options.run);
     requireNotEnded(run, 'approve');
     const { runId } = run;
     const by = options.by ?? userName(io);
     for (;;) {
       const history = await store.read(runId);
       const inbox = await store.inbox(runId);
-      const { waiting } = runStatusOf(runId, history);
+      const { waiting, source } = runStatusOf(runId, history);
       const requested = waiting.filter((wait): wait is WaitingApproval => wait.on === 'approval');
       const given = answersIn(history, inbox);
       const approvals = unanswered(requested, { io, project, run, step: options.step, given });
@@ -65,13 +67,34 @@ export async function approveCommand(
       const seen = { lastSeq: history.length, lastEntry: inbox.at(-1)?.id ?? 0 };
       // Otherwise another answer, or another event, came first: look again.
       if (!(await store.post(runId, message, toTimestamp(io.now()), seen))) continue;
-      writeLines(
-        io.err,
-        `answered ${approval.step} of run ${runId} with ${answer}; ${nextText(run, { project })}`,
-      );
-      return exitCodes.ok;
+      const isFree = ownershipOf(run, project).kind !== 'held';
+      const continues = source === workerSource && isFree;
+      const next = continues ? 'continuing the run' : nextText(run, { project });
+      writeLines(io.err, `answered ${approval.step} of run ${runId} with ${answer}; ${next}`);
+      return continues ? runId : undefined;
     }
   });
+  return answered === undefined ? exitCodes.ok : continueWorkerRun({ io }, answered, options);
+}
+
+/** Returns the run that holds a task and waits. */
+async function runOfTask(store: EventStore, task: string): Promise<string | undefined> {
+  const claims = await store.claims.list();
+  return claims.find(claim => claim.task === task && claim.runStatus === 'waiting')?.runId ?? undefined;
+}
+
+/** Continues the run of a worker after an answer: lands or parks its work. No agent is asked, unless there is a conflict. */
+export async function continueWorkerRun(
+  { io }: { readonly io: CommandIo },
+  run: string,
+  { stateDir }: ProjectOptions,
+): Promise<ExitCode> {
+  const { workerCommand } = await import('./worker.ts');
+  const { defer, ...direct } = io;
+  const work = (own: CommandIo = direct) => workerCommand({ io: own }, { run, stateDir });
+  if (!defer) return work();
+  defer(work);
+  return exitCodes.ok;
 }
 
 /** Answer that a step has got, such as `approve by ana`. */

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { RepriseError } from '../core/index.ts';
+import { RepriseError, toErrorData, toTimestamp } from '../core/index.ts';
 import { attemptFileName, logFile } from '../engine/index.ts';
 import { openRepository, type Repository, resolveCommit, stalledText } from '../git/index.ts';
 import { type Landing, land, type Verification, type VerificationResult } from '../git/landing/index.ts';
@@ -18,11 +18,13 @@ import {
   thisOwner,
   type UnitWork,
   unitWork,
+  userName,
   withStoredRuns,
   writeLines,
 } from '../project/index.ts';
 import { count, hasWork, hintLines, jsonText, landable, shellWord } from '../terminal/index.ts';
 import { type RunView, runStatusOf, safeLine, safeText } from '../view/index.ts';
+import { workerSource } from '../worker/index.ts';
 import type { Config } from '../workflow/yaml/index.ts';
 
 interface LandCommandOptions extends ProjectOptions {
@@ -64,6 +66,8 @@ export async function landCommand(
     owner: thisOwner(),
     source: { branch },
     onto,
+    // A person who lands work has decided on it.
+    approved: 'everything',
     signal: io.interrupt,
     onWait: (holder, stalledMs) =>
       writeLines(
@@ -84,7 +88,37 @@ export async function landCommand(
       io.err,
       landingText(landing, { ...about, retry: `${retryCommand(about, options)}${project.commandSuffix}` }),
     );
-  return hasLanded(landing) ? exitCodes.ok : exitCodes.cannotLand;
+  if (!hasLanded(landing)) return exitCodes.cannotLand;
+  await answerWaitingRun({ io, project, view, branch }, options);
+  return exitCodes.ok;
+}
+
+/** Approves the landing that a run waits for, now that a person has landed its work, so that the run can end. */
+async function answerWaitingRun(
+  { io, project, view, branch }: Pick<LandContext, 'io' | 'project' | 'view'> & { readonly branch: string },
+  options: LandCommandOptions,
+): Promise<void> {
+  const { runId } = view;
+  const step = view.steps.find(({ status, answer, waits }) => {
+    const asks = (wait: (typeof waits)[number]) => wait.on === 'approval' && wait.branch === branch;
+    return status === 'waiting' && answer === undefined && waits.some(asks);
+  });
+  if (!step || runId === undefined) return;
+  const by = userName(io);
+  const source = await withStoredRuns({ project, mode: 'writable' }, async store => {
+    const answer = { kind: 'approval', step: step.path, choice: 'approve', ...(by ? { by } : {}) } as const;
+    await store.post(runId, answer, toTimestamp(io.now()));
+    return runStatusOf(runId, await store.read(runId)).source;
+  });
+  if (source !== workerSource) return;
+  const { continueWorkerRun } = await import('./approve.ts');
+  // The settings that have just landed may be unusable. The work is on the branch all the same.
+  await continueWorkerRun({ io }, runId, options).catch(error =>
+    writeLines(
+      io.err,
+      `the next worker ends run ${runId}, because it cannot be ended now: ${toErrorData(error).message}`,
+    ),
+  );
 }
 
 const retryCommand = (
@@ -244,6 +278,7 @@ function landingText(landing: Landing, about: LandingSubject & { readonly retry:
     case 'lost-the-race':
     case 'fenced':
     case 'main-checkout-in-the-way':
+    case 'needs-approval':
       return refusal(landing, about).join('\n');
   }
 }

@@ -34,6 +34,8 @@ interface WorkerCommandOptions extends ProjectOptions {
   readonly branch?: string | undefined;
   /** Agent for tasks that name none. */
   readonly agent?: string | undefined;
+  /** Id of a run to continue. The worker ends with it. */
+  readonly run?: string | undefined;
   /** Number of workers in this process. Defaults to 1. */
   readonly workers?: number | undefined;
   readonly once?: boolean | undefined;
@@ -171,6 +173,7 @@ async function prepare(
         rules,
         options: {
           name: options.name,
+          run: options.run,
           once: options.once,
           untilIdle: options.untilIdle,
           maxTasks: options.maxTasks,
@@ -193,6 +196,7 @@ async function prepare(
 /** Exit code for the worst outcome of all workers. A stopped process exits with the code of its signal instead. */
 export function exitCodeOfWorkers(ends: readonly WorkerEnd[]): ExitCode {
   const has = (reason: WorkerEnd['reason']): boolean => ends.some(end => end.reason === reason);
+  const isWaiting = ends.some(({ tasks }) => tasks.some(task => task.isWaiting));
   const outcomes = new Set(
     ends.flatMap(({ tasks }) => tasks.flatMap(({ error }: TaskEnd) => (error ? exitCodeOfTask(error) : []))),
   );
@@ -201,7 +205,7 @@ export function exitCodeOfWorkers(ends: readonly WorkerEnd[]): ExitCode {
   if (outcomes.has(exitCodes.failed)) return exitCodes.failed;
   if (outcomes.has(exitCodes.cannotLand)) return exitCodes.cannotLand;
   if (ends.some(({ hasImpossibleTask }) => hasImpossibleTask)) return exitCodes.usage;
-  return outcomes.has(exitCodes.needsPerson) ? exitCodes.needsPerson : exitCodes.ok;
+  return isWaiting || outcomes.has(exitCodes.needsPerson) ? exitCodes.needsPerson : exitCodes.ok;
 }
 
 /** A task fails, whatever mistake was the cause: the command line of the worker itself was valid. */

@@ -182,6 +182,7 @@ const dataSchemas = {
       'lost-the-race',
       'fenced',
       'main-checkout-in-the-way',
+      'needs-approval',
     ]),
     onto: name,
     branch: name,
@@ -205,7 +206,16 @@ const dataSchemas = {
   }),
   'timer.set': z.strictObject({ timer, ms: z.number().nonnegative() }),
   'timer.fired': z.strictObject({ timer }),
-  'approval.requested': z.strictObject({ message: z.string(), choices: z.array(name).min(1) }),
+  'approval.requested': z.strictObject({
+    message: z.string(),
+    choices: z.array(name).min(1),
+    /** Branch whose landing changes protected files. */
+    branch: name.optional(),
+    /** Protected files with their mode and object id after the change. */
+    files: z.array(z.strictObject({ path: name, to: name })).optional(),
+    /** Patch of these files, up to 20,000 characters. */
+    diff: z.string().optional(),
+  }),
   'approval.given': z.strictObject({
     choice: name,
     by: z.string().optional(),

@@ -56,6 +56,7 @@ const outcomes = oneOf(
   'lost-the-race',
   'fenced',
   'main-checkout-in-the-way',
+  'needs-approval',
 );
 
 const positive = wholeFrom(1);
@@ -149,7 +150,10 @@ const dataFields: Readonly<Record<EventType, Fields>> = {
   'transition.taken': fields({ from: name, to: name }, { args: texts, why: text }),
   'timer.set': fields({ timer, ms: numberFrom(0) }),
   'timer.fired': fields({ timer }),
-  'approval.requested': fields({ message: text, choices }),
+  'approval.requested': fields(
+    { message: text, choices },
+    { branch: name, files: list(map(fields({ path: name, to: name }))), diff: text },
+  ),
   'approval.given': fields({ choice: name }, { by: text, comment: text }),
   'signal.received': fields({ name, payload: json }, { by: text }),
   'cancel.requested': fields({ reason: text }, { by: text, error }),

@@ -77,6 +77,8 @@ export interface CommandIo {
   readonly hurry?: AbortSignal | undefined;
   /** Replacement for the real world in test cases. */
   readonly host?: Host | undefined;
+  /** Takes work that must follow the command as effects of its own. Absent if the command performs it itself. */
+  readonly defer?: ((work: (io: CommandIo) => Promise<number>) => void) | undefined;
   /** Stream for the live view. Absent if the output is not a terminal. */
   readonly terminal?: NodeJS.WriteStream | undefined;
   /** Calls back for every key, including Ctrl-C. Returns a function that stops it. Absent without a keyboard. */

@@ -151,6 +151,8 @@ export function landingText({ outcome, onto, branch, commit, commits, message }:
       return `not landed on ${target}${why || ': the work was taken over'}`;
     case 'main-checkout-in-the-way':
       return `not landed on ${target}${why || ': its checkout blocks the landing'}`;
+    case 'needs-approval':
+      return `not landed on ${target}${why || ': it changes protected files'}`;
   }
 }
 

@@ -223,6 +223,7 @@ export class RunView {
         step.work.apply(event);
         break;
       case 'approval.requested':
+        step.answer = undefined;
         step.waits = [{ on: 'approval', ...event.data }];
         this.#board.setStatus(step, 'waiting', at);
         break;

@@ -187,7 +187,7 @@ class WorkProgress {
 
 /** What a step is waiting for. `until` is in milliseconds since the epoch. */
 export type WaitingFor =
-  | { readonly on: 'approval'; readonly message: string; readonly choices: readonly string[] }
+  | ({ readonly on: 'approval' } & EventOf<'approval.requested'>['data'])
   | { readonly on: 'signal'; readonly signal: string }
   | { readonly on: 'timer'; readonly until: number | undefined }
   /** A usage limit of its agent. */

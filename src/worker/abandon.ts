@@ -1,19 +1,12 @@
 import { join } from 'node:path';
-import {
-  type ErrorData,
-  type EventOf,
-  type HistoryEvent,
-  RepriseError,
-  toErrorData,
-  toTimestamp,
-} from '../core/index.ts';
+import { type ErrorData, type EventOf, type HistoryEvent, RepriseError, toTimestamp } from '../core/index.ts';
 import type { Environment, RunResult } from '../engine/index.ts';
 import { bestEffort } from '../engine/step/index.ts';
 import type { SpendingLimit } from '../workflow/index.ts';
 import { dispatcher, firstLineOf, type WorkerNews } from './contract.ts';
 import type { WorkerEffects } from './effects/effects.ts';
 
-type UnfinishedResult = Exclude<RunResult, { status: 'completed' }>;
+type UnfinishedResult = Exclude<RunResult, { status: 'completed' | 'waiting' }>;
 
 interface AbandonContext {
   readonly effects: WorkerEffects;
@@ -116,8 +109,6 @@ export function errorOf(result: UnfinishedResult): ErrorData {
       return { code: 'CANCELLED', message: result.reason };
     case 'suspended':
       return result.error ?? { code: 'CANCELLED', message: result.reason };
-    case 'waiting':
-      return toErrorData(new RepriseError('INTERNAL', 'the run of a worker waits for an answer'));
   }
 }
 

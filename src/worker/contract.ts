@@ -31,13 +31,20 @@ export interface WorkerContext {
 }
 
 /** Reason why a worker ended. */
-export type EndReason = 'stopped' | 'idle' | 'once' | 'nothing-to-do' | 'max-tasks' | 'budget';
+export type EndReason = 'stopped' | 'idle' | 'once' | 'run' | 'nothing-to-do' | 'max-tasks' | 'budget';
 
 /** News of a worker, in addition to the events of its runs. */
 export type WorkerNews =
   | { readonly kind: 'enlisted'; readonly name: string }
   | { readonly kind: 'problems'; readonly problems: readonly TaskProblem[] }
   | { readonly kind: 'takes-over'; readonly runId: string }
+  /** A person must answer before the run continues. The worker continues with other tasks. */
+  | {
+      readonly kind: 'waits';
+      readonly runId: string;
+      readonly task: string | undefined;
+      readonly why: string;
+    }
   /** The history of a run cannot be read, so the run was marked as failed and its task is free. */
   | { readonly kind: 'unreadable'; readonly runId: string; readonly why: string }
   /** Another worker owns the run now. */
@@ -73,6 +80,8 @@ export interface TaskEnd {
   readonly runId: string;
   /** Error that kept the task from landing. */
   readonly error: ErrorData | undefined;
+  /** Whether the task waits for a person. */
+  readonly isWaiting?: boolean | undefined;
 }
 
 export interface WorkerEnd {

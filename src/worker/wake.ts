@@ -77,3 +77,17 @@ export function isDifferent(
   const abandoned = abandonedAmong(glance.list(unfinished), judge);
   return differenceFrom(seen, { main, revision: glance.revision(), abandoned }) !== null;
 }
+
+/** Filter for the runs that wait for a person. */
+export const waitingRuns = { workflow: workerWorkflow, status: 'waiting' } as const;
+
+/** Ids of the waiting runs that have an answer and no live owner, oldest first. */
+export async function answeredAmong(
+  runs: readonly RunSummary[],
+  { store, ...judge }: LivenessContext & Pick<Environment, 'store'>,
+): Promise<readonly string[]> {
+  const answered: string[] = [];
+  for (const runId of abandonedAmong(runs, judge))
+    if ((await store.inbox(runId)).length > 0) answered.push(runId);
+  return answered;
+}

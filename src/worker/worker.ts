@@ -33,6 +33,8 @@ import type { WakeReason, WakeSnapshot } from './wake.ts';
 export interface WorkerOptions {
   /** Name of the worker. Defaults to the first free one of `worker-1`, `worker-2` and so on. */
   readonly name?: string | undefined;
+  /** Id of a run to continue. The worker ends with it. */
+  readonly run?: string | undefined;
   /** End after one task, or at once if none is ready. */
   readonly once?: boolean | undefined;
   /** End when no task is ready and no worker is busy. */
@@ -149,6 +151,7 @@ export class Worker {
       const mustEnd = await this.#mustEnd();
       if (mustEnd) return mustEnd;
       const wasTakenOver = await this.#takeOver();
+      if (options.run !== undefined) return 'run';
       if (wasTakenOver) continue;
       await this.show({ state: 'dispatching' });
       // A long-running worker starts no run unless a task is ready. With `--once` the run itself decides.
@@ -216,8 +219,9 @@ export class Worker {
 
   /** Resumes the first abandoned run that this worker can acquire. Returns whether there was one. */
   async #takeOver(): Promise<boolean> {
-    const { effects, rules } = this.#dependencies;
-    for (const runId of await effects.abandonedRuns(await effects.now())) {
+    const { effects, rules, options } = this.#dependencies;
+    const runs = options.run === undefined ? await effects.abandonedRuns(await effects.now()) : [options.run];
+    for (const runId of runs) {
       this.#takingOver = runId;
       try {
         const workflow = iterationWorkflow(rules);
@@ -280,6 +284,12 @@ export class Worker {
       return { kind: 'progressed' };
     }
     if (result.status === 'suspended') return this.#suspended(result, unfinished);
+    if (result.status === 'waiting') {
+      const { task } = unfinished;
+      this.#tasks.push({ task, runId, error: undefined, isWaiting: true });
+      this.#report({ kind: 'waits', runId, task, why: whatFor(result) });
+      return { kind: 'progressed' };
+    }
     // The previous owner was asked to stop: the task has not failed and can be picked again.
     const wasStopped = isTakenOver && result.status === 'cancelled' && unfinished.wasStopped === true;
     // A task that is given back has not failed either, unless the worker ends with it.
@@ -402,8 +412,12 @@ function stoppedIfCancelled(thrown: unknown): EndReason {
 
 const isAnythingReady = ({ board }: TaskReading): boolean => pickTask(board).kind === 'task';
 
+/** A run that waits for a person keeps its task, but no worker is busy with it. */
 const isAnyWorkerBusy = ({ board }: TaskReading): boolean =>
-  board.claims.some(claim => isHeld(claim) && claim.runId !== null && claim.runStatus !== 'suspended');
+  board.claims.some(claim => isHeld(claim) && claim.runStatus === 'running');
+
+const whatFor = ({ waiting }: Extract<RunResult, { status: 'waiting' }>): string =>
+  waiting.flatMap(wait => (wait.on === 'approval' ? wait.message : [])).join('; ') || 'it waits for a person';
 
 function whyOf({ board, unread }: TaskReading): string {
   if (unread && board.tasks.length === 0) return 'the list of tasks cannot be read';

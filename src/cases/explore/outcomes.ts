@@ -94,7 +94,8 @@ function leftoversIn({ runs, claims, exitCode }: ScheduleOutcome): Violation | u
         what: 'run left behind',
         message: `run ${summary.runId} of ${summary.workflow} is abandoned: all commands ended, but the run did not`,
       };
-  for (const claim of claims)
+  // A run that waits for a person keeps its claim.
+  for (const claim of claims.filter(({ runStatus }) => runStatus !== 'waiting'))
     if (isHeld(claim) || (claim.state === 'held' && claim.runStatus === 'completed'))
       return {
         what: 'claim left behind',

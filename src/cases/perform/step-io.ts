@@ -146,17 +146,21 @@ export function commandEffect(world: World, command: string, program: Program): 
       perform: () => io.now(),
     });
     const startedAt = await now();
+    let deferred: ((own: CommandIo) => Promise<number>) | undefined;
+    const defer: CommandIo['defer'] = work => {
+      deferred = work;
+    };
     const perform = world.effect<readonly string[], PrintedOutput>({
       name: `command.${command}`,
       span: 'short',
       keys: () => keysOf[command] ?? { reads: runs },
       ...(lands.has(command) && { enabled: () => canLand(io.cwd) }),
-      perform: () => printedBy(program, args, { ...io, now: () => startedAt }),
+      perform: () => printedBy(program, args, { ...io, now: () => startedAt, defer }),
     });
     const { code, out, err } = await perform(args);
     io.out(out);
     io.err(err);
-    return code;
+    return deferred === undefined ? code : deferred(io);
   };
 }
 

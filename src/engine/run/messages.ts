@@ -13,7 +13,7 @@ import type { InboxEntry } from '../../store/index.ts';
 import type { RetryRule, SpendingLimit } from '../../workflow/index.ts';
 import { envelopeOf, hasInside } from '../state/graph.ts';
 import type { RunState } from '../state/run-state.ts';
-import type { DurableTimer, NodeState } from '../state/step-state.ts';
+import type { ApprovalAnswer, DurableTimer, NodeState } from '../state/step-state.ts';
 import type { WorkNote } from '../step/contract.ts';
 import type { FunctionQuestion } from './function-step.ts';
 import { fanOutOutput } from './result.ts';
@@ -81,7 +81,9 @@ export function eventsOf(
         return [...suspensionBy(state, message.end), ...interruptions(state, message.node)];
       return [
         ...noteEvents(message.node, message.notes ?? []),
-        endEvent(state, message.node, withWorkers(state, message)),
+        ...(message.end.kind === 'needs-approval'
+          ? approvalEvents(message.node, message.end.request)
+          : [endEvent(state, message.node, withWorkers(state, { ...message, end: message.end }))]),
       ];
     case 'noted':
       return message.node.active ? noteEvents(message.node, message.notes) : [];
@@ -102,11 +104,25 @@ export function eventsOf(
   }
 }
 
+const approvalEvents = (
+  { node, attempt }: NodeState,
+  data: EventOf<'approval.requested'>['data'],
+): readonly NewEvent[] => {
+  const envelope = { ...envelopeOf(node), attempt };
+  return [
+    { type: 'approval.requested', ...envelope, data },
+    { type: 'step.suspended', ...envelope, data: { on: 'approval', wait: 0 } },
+  ];
+};
+
+/** An end that is recorded as one event. */
+export type SimpleEnd = Exclude<StepEnd, { kind: 'needs-approval' }>;
+
 /** Adds the results of all copies to the end of a fan-out. */
 export function withWorkers(
   state: RunState,
-  { node, end }: { readonly node: NodeState; readonly end: StepEnd },
-): StepEnd {
+  { node, end }: { readonly node: NodeState; readonly end: SimpleEnd },
+): SimpleEnd {
   if (!node.workers || end.kind === 'paused' || end.kind === 'suspended') return end;
   return { ...end, output: fanOutOutput(state, node, node.workers) };
 }
@@ -131,7 +147,7 @@ function firedEvents({ node, timer }: Extract<LoopMessage, { kind: 'fired' }>): 
 function isDue(node: NodeState, timer: TimerName): boolean {
   if (timer === 'attempt') return node.status === 'running';
   // An approval that was answered in time can no longer time out.
-  if (timer === 'step') return node.approval?.given === undefined;
+  if (timer === 'step') return node.node.step.body.kind !== 'approve' || node.approval?.given === undefined;
   return node.timers?.has(timer) === true;
 }
 
@@ -219,7 +235,9 @@ export type StepEnd =
       readonly kind: 'suspended';
       readonly error?: ErrorData | undefined;
       readonly limit?: SpendingLimit | undefined;
-    };
+    }
+  /** The step resumes its work after a person has answered. */
+  | { readonly kind: 'needs-approval'; readonly request: EventOf<'approval.requested'>['data'] };
 
 /** A file that a step passes on. Its path is relative to the root of the project. */
 export interface Artifact {
@@ -227,8 +245,14 @@ export interface Artifact {
   readonly path: string;
 }
 
+/** Error of a step that a person rejected. */
+export const rejection = ({ by, comment }: Pick<ApprovalAnswer, 'by' | 'comment'>): ErrorData => ({
+  code: 'APPROVAL_REJECTED',
+  message: `rejected${by ? ` by ${by}` : ''}${comment ? `: ${comment}` : ''}`,
+});
+
 /** Returns the event for an end: a failure may lead to a retry, and a cancellation may have been a timeout. */
-export function endEvent(state: RunState, node: NodeState, end: StepEnd): NewEvent {
+export function endEvent(state: RunState, node: NodeState, end: SimpleEnd): NewEvent {
   const envelope = { ...envelopeOf(node.node), attempt: node.attempt };
   switch (end.kind) {
     case 'completed': {

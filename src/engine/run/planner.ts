@@ -10,8 +10,14 @@ import { maxCopies, type SpendingLimit, type WorkflowModel } from '../../workflo
 import { buildGraph, envelopeOf, type GraphNode, type GraphScope } from '../state/graph.ts';
 import { RunState } from '../state/run-state.ts';
 import { outputOfScope, scopeOfStep } from '../state/scope.ts';
-import { holderOf, type NodeState, needsSlot, type ScopeState } from '../state/step-state.ts';
-import { budgetSuspension, endEvent, expressionError, type StepEnd } from './messages.ts';
+import {
+  type ApprovalAnswer,
+  holderOf,
+  type NodeState,
+  needsSlot,
+  type ScopeState,
+} from '../state/step-state.ts';
+import { budgetSuspension, endEvent, expressionError, rejection, type SimpleEnd } from './messages.ts';
 import { fanOutOutput, overspent } from './result.ts';
 
 /**
@@ -127,7 +133,7 @@ function wantsSelection(state: RunState, node: NodeState, { scope, stop }: Scope
 }
 
 /** A failure inside outweighs a cancellation, unless the containing step timed out. */
-function insideEnd(state: RunState, node: NodeState, scope: ScopeState): StepEnd {
+function insideEnd(state: RunState, node: NodeState, scope: ScopeState): SimpleEnd {
   const output = scope.scope.kind === 'workers' ? fanOutOutput(state, node, scope) : undefined;
   if (scope.stop === 'cancel' && (node.timedOut || !scope.cause)) {
     return { kind: 'cancelled', reason: cancelReason(state, scope), output };
@@ -173,7 +179,7 @@ function startQueued(state: RunState, { places }: Limits): PlannerDecision | und
   for (let ticket = state.woken.peek(); ticket; state.woken.shift(), ticket = state.woken.peek()) {
     const node = holderOf(ticket);
     if (node?.status !== 'woken') continue;
-    if (node.approval?.given)
+    if (node.approval?.given && node.node.step.body.kind === 'approve')
       return { kind: 'note', events: [endEvent(state, node, approvalEnd(node.approval.given))] };
     const resumed = {
       type: 'step.resumed',
@@ -307,11 +313,9 @@ const failedAtOnce = (nodeState: NodeState, error: EventOf<'step.failed'>['data'
   data: { error },
 });
 
-function approvalEnd(answer: NonNullable<NonNullable<NodeState['approval']>['given']>): StepEnd {
+function approvalEnd(answer: ApprovalAnswer): SimpleEnd {
   if (answer.choice !== 'reject') return { kind: 'completed', output: toJson(answer) };
-  const by = answer.by ? ` by ${answer.by}` : '';
-  const comment = answer.comment ? `: ${answer.comment}` : '';
-  return { kind: 'failed', error: { code: 'APPROVAL_REJECTED', message: `rejected${by}${comment}` } };
+  return { kind: 'failed', error: rejection(answer) };
 }
 
 /** Returns the reason why an active step must end. */

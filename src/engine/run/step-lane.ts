@@ -154,7 +154,7 @@ export function factsOf(state: RunState, node: NodeState, spending: SpendingLimi
 
 const scopeOf = (state: RunState, { node }: NodeState): Scope => scopeOfStep(state, node);
 
-function knownWork({ work, error }: NodeState): KnownWork {
+function knownWork({ work, error, approval }: NodeState): KnownWork {
   const { workspace, session, answer, answers = 0, sessions = 0, reworks = 0 } = work ?? {};
   const { sessionId } = session ?? {};
   return {
@@ -167,6 +167,7 @@ function knownWork({ work, error }: NodeState): KnownWork {
     landings: new Map(work?.landings),
     transitions: work?.transitions ?? [],
     lastError: error,
+    ...(approval ? { approval } : {}),
   };
 }
 

@@ -205,6 +205,7 @@ export class RunState extends ReadyQueues {
         this.setStatus(state, 'running');
         break;
       case 'approval.requested':
+        this.#countWork(state, event.at);
         state.approval = { ...event.data, given: undefined };
         this.setStatus(state, 'waiting');
         break;
@@ -218,7 +219,10 @@ export class RunState extends ReadyQueues {
   #start(state: NodeState, event: EventOf<'step.started'>): void {
     const { child, fanOut } = state.node;
     const again = child && state.attempt > 0 && !state.interrupted;
-    if (!state.interrupted) state.work?.newAttempt();
+    if (!state.interrupted) {
+      state.work?.newAttempt();
+      state.approval = undefined;
+    }
     state.timers?.delete('retry');
     state.interrupted = false;
     state.cancelling = false;

@@ -83,9 +83,7 @@ export class NodeState {
   endedAt: Timestamp | undefined;
   waits: Map<number, StepWait> | undefined;
   timers: Map<DurableTimer, PendingTimer> | undefined;
-  approval:
-    | { readonly message: string; readonly choices: readonly string[]; given: ApprovalAnswer | undefined }
-    | undefined;
+  approval: (EventOf<'approval.requested'>['data'] & { given: ApprovalAnswer | undefined }) | undefined;
   /** Timeout that expired while the step was active. */
   timedOut: 'attempt' | 'step' | undefined;
   /** Whether the step is being cancelled, so that its end follows without any further event. */
@@ -144,7 +142,7 @@ export function newQueueTicket(state: NodeState): QueueTicket {
 export const holderOf = (ticket: QueueTicket): NodeState | undefined =>
   ticket.state.ticket === ticket ? ticket.state : undefined;
 
-interface ApprovalAnswer {
+export interface ApprovalAnswer {
   readonly choice: string;
   readonly by?: string | undefined;
   readonly comment?: string | undefined;

@@ -59,6 +59,12 @@ export interface KnownWork {
   readonly transitions: readonly Transition[];
   /** Error of the last attempt. */
   readonly lastError?: ErrorData | undefined;
+  /** Last approval that this attempt asked for, with its answer. */
+  readonly approval?:
+    | (EventOf<'approval.requested'>['data'] & {
+        readonly given?: EventOf<'approval.given'>['data'] | undefined;
+      })
+    | undefined;
 }
 
 export interface KnownWorkspace {

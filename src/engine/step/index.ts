@@ -4,6 +4,8 @@ export { fenced, firstLine, workVariables } from './commands.ts';
 export type { BuiltInWork, KnownSession, Transition, WorkLane } from './contract.ts';
 export { artifactFolder, scratchFolder, type WorkEffects } from './effects.ts';
 export {
+  approvedFiles,
+  askFor,
   endedData,
   isRefused,
   type LandedBranch,
@@ -12,6 +14,7 @@ export {
   landedBefore,
   landedNow,
   prepareBranch,
+  rejectionOf,
   whatHappened,
 } from './landing.ts';
 export { mayLand, verificationOf } from './landing-effects.ts';

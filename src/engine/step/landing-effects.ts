@@ -1,10 +1,12 @@
-import { join } from 'node:path';
+import { realpathSync } from 'node:fs';
+import { join, relative } from 'node:path';
 import { RepriseError } from '../../core/index.ts';
 import {
   isLockFree,
   type LockOrder,
   type MoveOrder,
   type PrepareOrder,
+  type Repository,
   stalledText,
   type TakenLock,
   takeRepositoryLock,
@@ -89,6 +91,7 @@ export function landingEffects(
           source: { branch },
           target: onto,
           leavesBranch,
+          config: configIn(await repository(), environment),
         }),
     }),
 
@@ -167,6 +170,12 @@ export function landingEffects(
       },
     }),
   };
+}
+
+/** Returns the path of `reprise.yaml` relative to the top of the repository, which may hold several projects. */
+function configIn({ root }: Repository, { projectRoot }: Pick<Environment, 'projectRoot'>): string {
+  const inside = root === undefined ? '' : relative(root, realpathSync(projectRoot));
+  return inside.startsWith('..') ? 'reprise.yaml' : join(inside, 'reprise.yaml');
 }
 
 const claimKeys = (claim: MoveOrder['claim']): readonly string[] => (claim ? [`claim:${claim.task}`] : []);

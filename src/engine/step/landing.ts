@@ -7,11 +7,12 @@ import {
   type LandingRefused,
   type LandingSteps,
   landing,
+  type ProtectedFile,
 } from '../../git/landing/index.ts';
 import type { Lease } from '../../store/index.ts';
 import type { LandBody, ShellCommand } from '../../workflow/index.ts';
 import { attemptFileName } from '../log-files.ts';
-import type { StepEnd } from '../run/messages.ts';
+import { rejection, type StepEnd } from '../run/messages.ts';
 import { siblingUnit, unitOf } from '../state/graph.ts';
 import { workVariables } from './commands.ts';
 import type { FinishedWork, WorkLane } from './contract.ts';
@@ -39,6 +40,8 @@ export async function landWork(lane: WorkLane, { onto: ontoOf, from, verify }: L
       landings.push(known);
       continue;
     }
+    const rejected = rejectionOf(lane, branch);
+    if (rejected) return failedWith(rejected);
     await lane.record({ type: 'landing.started', data: { onto, branch } });
     const command = verify?.command(scope);
     const landing = await landBranch(effects, {
@@ -49,17 +52,37 @@ export async function landWork(lane: WorkLane, { onto: ontoOf, from, verify }: L
       onto,
       env,
       ...(command ? { verify: command } : {}),
+      approved: approvedFiles(lane, branch),
     });
     const ended = isRefused(landing) ? landing : landedNow(lane, landing, branch);
     await bestEffort(
       () => lane.record({ type: 'landing.ended', data: endedData(ended, { onto, branch }) }),
       ({ message }) => effects.notice(`${unit.step}: could not record the end of a landing: ${message}`),
     );
+    if ('kind' in ended && ended.kind === 'needs-approval') return askFor(ended, branch);
     if ('kind' in ended) return failedWith(landingError(ended, { ...source, runId, before: landings }));
     landings.push(ended);
   }
   return { kind: 'completed', output: outputOf(onto, landings) };
 }
+
+/** Protected files of the branch that a person has approved. */
+export function approvedFiles({ known: { approval } }: WorkLane, branch: string): readonly ProtectedFile[] {
+  const isApproved = approval?.branch === branch && approval.given?.choice === 'approve';
+  return isApproved ? (approval.files ?? []) : [];
+}
+
+/** Error of a branch whose landing a person has rejected. */
+export const rejectionOf = ({ known: { approval } }: WorkLane, branch: string): ErrorData | undefined =>
+  approval?.branch === branch && approval.given?.choice === 'reject' ? rejection(approval.given) : undefined;
+
+type NeedsApproval = Extract<LandingRefused, { kind: 'needs-approval' }>;
+
+/** Ends the lane until a person has approved the changes of protected files. */
+export const askFor = ({ why, files, diff }: NeedsApproval, branch: string): StepEnd => ({
+  kind: 'needs-approval',
+  request: { message: why, choices: ['approve', 'reject'], branch, files: [...files], diff },
+});
 
 export interface LandedBranch {
   readonly outcome: 'landed' | 'nothing-to-land';
@@ -179,33 +202,35 @@ export interface LandingRequest {
   /** Command that must pass in a checkout of the result. */
   readonly verify?: ShellCommand | undefined;
   readonly env: Readonly<Record<string, string>>;
+  /** Protected files that a person has approved. */
+  readonly approved?: readonly ProtectedFile[] | undefined;
   /** Claim that must still be held to land. */
   readonly claim?: { readonly task: string; readonly token: number } | undefined;
 }
 
 /** Lands a branch, effect by effect. It can be cancelled while it waits for the lock and during verification. */
 export function landBranch(effects: WorkEffects, request: LandingRequest): Promise<Landing> {
-  const { branch, onto } = request;
+  const { branch, onto, approved } = request;
   return landing(
     {
       ...stepsOf(effects, request),
       prepare: () => effects.prepareLanding({ ...refOf(request), branch, onto }),
       move: ready => effects.moveLanding({ ...orderOf(request), ready }),
     },
-    { source: { branch }, target: onto },
+    { source: { branch }, target: onto, approved },
   );
 }
 
 /** Prepares a branch that a person or another tool lands, in the same way, without moving the target. */
 export function prepareBranch(effects: WorkEffects, request: LandingRequest): Promise<HandOver> {
-  const { branch, onto } = request;
+  const { branch, onto, approved } = request;
   return handingOver(
     {
       ...stepsOf(effects, request),
       prepare: () => effects.prepareLanding({ ...refOf(request), branch, onto, leavesBranch: true }),
       confirm: ready => effects.confirmLanding({ ...orderOf(request), ready }),
     },
-    { source: { branch }, target: onto },
+    { source: { branch }, target: onto, approved },
   );
 }
 

@@ -10,6 +10,7 @@ export {
   landing,
   type MoveEnd,
   type PrepareResult,
+  type ProtectedFile,
   type VerifyResult,
 } from './landing.ts';
 export { prepareLanding, type Verification, type VerificationResult, verifyLanding } from './prepare.ts';

@@ -66,6 +66,21 @@ export interface ReadyLanding {
   readonly commit: string;
   /** Rebased commits, oldest first. `undefined` if the work has merges, which have no single order. */
   readonly commits?: readonly LandedCommit[] | undefined;
+  /** Changes of protected files, unless the target lets them land without an approval. */
+  readonly protected?: ProtectedWork | undefined;
+}
+
+/** Changes of files that decide which code runs later. */
+export interface ProtectedWork {
+  readonly files: readonly ProtectedFile[];
+  /** Patch of these files for people to read, up to a limit. */
+  readonly diff: string;
+}
+
+export interface ProtectedFile {
+  readonly path: string;
+  /** Mode and object id after the change; zeros if the file was deleted. */
+  readonly to: string;
 }
 
 interface LandingConflict {
@@ -169,6 +184,8 @@ export type LandingRefused = {
   | { readonly kind: 'lost-the-race'; readonly attempts: number }
   /** Another process has taken over the work. */
   | { readonly kind: 'fenced' }
+  /** The work passed, but it changes protected files, and a person has not approved that. */
+  | ({ readonly kind: 'needs-approval' } & ProtectedWork)
   | { readonly kind: 'main-checkout-in-the-way'; readonly path: string; readonly files: readonly string[] }
 );
 
@@ -177,6 +194,8 @@ export interface LandingCourse {
   readonly source: { readonly branch: string } | { readonly commit: string };
   /** Branch that the work lands on. */
   readonly target: string;
+  /** Changes of protected files that a person has approved. Defaults to none. */
+  readonly approved?: 'everything' | readonly ProtectedFile[] | undefined;
   /** Number of attempts when other processes keep moving the target. Defaults to 5. */
   readonly maxAttempts?: number | undefined;
 }
@@ -263,6 +282,8 @@ async function attemptLanding<End>(
       if (!verdict.passed) return verifyFailed(course, commit, verdict);
       verified = commit;
     }
+    if (prepared.protected && !isApproved(prepared.protected, course))
+      return unapproved(target, prepared.protected);
     const end = await last(prepared);
     if (end !== 'retry') return end;
   }
@@ -272,6 +293,21 @@ async function attemptLanding<End>(
     attempts: maxAttempts,
     why: `${target} moved ${maxAttempts} times during the landing`,
     hint: `land again when ${target} changes less often`,
+  };
+}
+
+/** An approval covers the approved contents only: a file that has changed since needs another one. */
+const isApproved = ({ files }: ProtectedWork, { approved = [] }: LandingCourse): boolean =>
+  approved === 'everything' ||
+  files.every(({ path, to }) => approved.some(file => file.path === path && file.to === to));
+
+function unapproved(target: string, work: ProtectedWork): LandingRefused {
+  return {
+    kind: 'needs-approval',
+    target,
+    ...work,
+    why: `landing on ${target} changes protected files: ${printableList(work.files.map(({ path }) => path))}`,
+    hint: 'a person must approve the changes, because these files decide which code runs later',
   };
 }
 

@@ -1,15 +1,24 @@
 import { existsSync } from 'node:fs';
-import { join } from 'node:path';
-import { RepriseError } from '../../core/index.ts';
+import { dirname, join } from 'node:path';
+import { hooksPattern, isProtected, RepriseError } from '../../core/index.ts';
 import { commitsBetween, replayCommits } from '../commits.ts';
+import { diffOf } from '../diff.ts';
 import { isBranchName, printable, shellWord } from '../names.ts';
 import { branchTargets, resolveCommit } from '../refs.ts';
-import type { Repository } from '../repository.ts';
+import { type Repository, withoutNewline } from '../repository.ts';
 import { type LandedNote, noteLanded, readBranchRecord } from '../workspace/branch-records.ts';
 import type { CheckoutRequest } from '../workspace/checkout.ts';
 import { type ScratchRequest, withScratchWorktree } from '../workspace/worktree.ts';
 import { changedPaths, settleInterruptedMove } from './interrupted-move.ts';
-import type { LandedEarlier, LandingCourse, PrepareResult, ReadyLanding, VerifyResult } from './landing.ts';
+import type {
+  LandedEarlier,
+  LandingCourse,
+  PrepareResult,
+  ProtectedFile,
+  ProtectedWork,
+  ReadyLanding,
+  VerifyResult,
+} from './landing.ts';
 import { obstacle } from './move-branch.ts';
 
 export interface PrepareRequest
@@ -17,6 +26,8 @@ export interface PrepareRequest
     Pick<LandingCourse, 'source' | 'target'> {
   /** Whether the target will not be moved, so that its checkout cannot block the landing. */
   readonly leavesBranch?: boolean | undefined;
+  /** Path of `reprise.yaml`, relative to the top of the repository. */
+  readonly config?: string | undefined;
 }
 
 /**
@@ -45,7 +56,67 @@ export async function prepareLanding(request: PrepareRequest): Promise<PrepareRe
   const { commit, commits } = replayed;
   await refuseLostSubmodules(repository, { source, from, to: commit });
   const blocked = leavesBranch ? undefined : await obstacle({ ...request, branch, from, to: commit });
-  return blocked ?? { kind: 'ready', from, tip, commit, ...(commits && { commits }) };
+  if (blocked) return blocked;
+  const guarded = await protectedWork(repository, { from, to: commit, config: request.config });
+  return {
+    kind: 'ready',
+    from,
+    tip,
+    commit,
+    ...(commits && { commits }),
+    ...(guarded && { protected: guarded }),
+  };
+}
+
+/** Returns the changes of protected files, by the settings of the commit that the work lands on. */
+async function protectedWork(
+  repository: Repository,
+  { from, to, config = 'reprise.yaml' }: { from: string; to: string; config?: string | undefined },
+): Promise<ProtectedWork | undefined> {
+  const { git, root, commonDir } = repository;
+  const [raw, settings, hooks] = await Promise.all([
+    git.ok(['diff-tree', '-r', '-z', '--raw', '--no-renames', '--no-abbrev', '--end-of-options', from, to]),
+    git.run(['cat-file', 'blob', `${from}:${config}`]),
+    git.run(['config', '--type=path', '--get', 'core.hooksPath']),
+  ]);
+  const hooksPath = hooks.code === 0 ? withoutNewline(hooks.stdout) : undefined;
+  const files = await protectedAmong(parseRaw(raw), {
+    settings: settings.code === 0 ? settings.stdout : '',
+    hooks: hooksPath && hooksPattern(hooksPath, [...(root === undefined ? [] : [root]), dirname(commonDir)]),
+  });
+  if (files.length === 0) return undefined;
+  const paths = files.slice(0, mostDiffs).map(({ path }) => path);
+  const diff = await diffOf({ repository, base: from, head: to, paths });
+  return { files, diff: shortDiff(diff) };
+}
+
+const mostDiffs = 100;
+const longestDiff = 20_000;
+
+export const shortDiff = (diff: string): string =>
+  diff.length > longestDiff ? `${diff.slice(0, longestDiff)}\n… (truncated)` : diff;
+
+/** Filters changed files by the list of protected files, with the settings in the text of a `reprise.yaml`. */
+export async function protectedAmong(
+  files: readonly ProtectedFile[],
+  { settings, hooks }: { readonly settings: string; readonly hooks?: string | undefined },
+): Promise<readonly ProtectedFile[]> {
+  // Loading the reader of YAML takes 100 ms, and few projects have these settings.
+  const read = /protect/.test(settings)
+    ? (await import('../../workflow/yaml/config.ts')).protectionIn(settings)
+    : undefined;
+  if (read?.landProtected) return [];
+  const protect = [...(hooks === undefined ? [] : [hooks]), ...(read?.protect ?? [])];
+  return files.filter(({ path }) => isProtected(path, protect));
+}
+
+/** Parses `:<mode> <mode> <id> <id> <letter>\0<path>\0`. */
+function parseRaw(raw: string): readonly ProtectedFile[] {
+  const words = raw.split('\0');
+  return words.flatMap((word, at) => {
+    const [, mode, , id] = word.startsWith(':') && at % 2 === 0 ? word.slice(1).split(' ') : [];
+    return mode === undefined || id === undefined ? [] : { path: words[at + 1] ?? '', to: `${mode} ${id}` };
+  });
 }
 
 /** Returns how an earlier landing moved the target to the same work, if there was one. */

@@ -6,14 +6,16 @@ import type {
   LockResult,
   MoveEnd,
   PrepareResult,
+  ProtectedWork,
   VerifyResult,
 } from '../landing/landing.ts';
 import { type CheckoutBlocked, overwriting } from '../landing/move-branch.ts';
-import type { Verification } from '../landing/prepare.ts';
+import { protectedAmong, shortDiff, type Verification } from '../landing/prepare.ts';
 import { shellWord } from '../names.ts';
 import type { LockOrder, MoveOrder, PrepareOrder, VerifyOrder } from '../orders.ts';
 import type { LandedNote } from '../workspace/branch-records.ts';
 import { branchRef, type Model, type ModelWorktree } from './repository.ts';
+import { textOf } from './workspaces.ts';
 
 type IsAlive = (owner: Owner) => boolean;
 
@@ -43,10 +45,15 @@ const isHeldBy = ({ landing: { holder } }: Model, held: number | undefined): boo
   holder !== undefined && holder.token === held;
 
 /** In-memory `prepareLanding`. */
-export function prepareLanding(
+export async function prepareLanding(
   model: Model,
-  { branch: source, onto: target, leavesBranch }: Pick<PrepareOrder, 'branch' | 'onto' | 'leavesBranch'>,
-): PrepareResult {
+  {
+    branch: source,
+    onto: target,
+    leavesBranch,
+    config = 'reprise.yaml',
+  }: Pick<PrepareOrder, 'branch' | 'onto' | 'leavesBranch'> & { readonly config?: string },
+): Promise<PrepareResult> {
   const from = tipOf(model, target, ' to land on');
   const tip = tipOf(model, source, '');
   const replayed = model.history.replay({ onto: from, tip });
@@ -61,7 +68,40 @@ export function prepareLanding(
   }
   const { commit, commits } = replayed;
   const blocked = leavesBranch ? undefined : obstacle(model, { branch: target, from, to: commit });
-  return blocked ?? { kind: 'ready', from, tip, commit, ...(commits && { commits }) };
+  if (blocked) return blocked;
+  const guarded = await protectedWork(model, { from, to: commit, config });
+  return {
+    kind: 'ready',
+    from,
+    tip,
+    commit,
+    ...(commits && { commits }),
+    ...(guarded && { protected: guarded }),
+  };
+}
+
+async function protectedWork(
+  model: Model,
+  { from, to, config }: { readonly from: string; readonly to: string; readonly config: string },
+): Promise<ProtectedWork | undefined> {
+  const settings = model.trees.fileAt(model.treeOf(from), config);
+  const differences = model.trees.differences(model.treeOf(from), model.treeOf(to));
+  const changed = differences.map(({ path, after }) => ({
+    path,
+    to: after ? `${after.mode} ${after.id}` : `000000 ${'0'.repeat(to.length)}`,
+  }));
+  const files = await protectedAmong(changed, { settings: settings ? model.objects.text(settings.id) : '' });
+  if (files.length === 0) return undefined;
+  const names = new Set(files.map(({ path }) => path));
+  return {
+    files,
+    diff: shortDiff(
+      textOf(
+        model,
+        differences.filter(({ path }) => names.has(path)),
+      ),
+    ),
+  };
 }
 
 function tipOf(model: Model, branch: string, purpose: string): string {

@@ -221,7 +221,7 @@ async function landInModel(model: Model, branch: string): Promise<unknown> {
   const owner = { incarnation: 'tester', pid: 1, processStart: '1', host: 'here' };
   const { token } = lockLanding(model, { key: branch }, { owner, isAlive: () => true });
   try {
-    const prepared = prepareLanding(model, { branch, onto });
+    const prepared = await prepareLanding(model, { branch, onto });
     if (prepared.kind === 'nothing') return { ...prepared, kind: 'nothing-to-land', target: onto };
     if (prepared.kind === 'conflict') {
       const { workAt: _, ...rest } = prepared;

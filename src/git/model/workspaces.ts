@@ -5,6 +5,7 @@ import { type ParkedRef, parkedBranch, parkedRef } from '../workspace/branch-rec
 import type { BranchFate, KeptBecause, ParkedCommits, Removal } from '../workspace/remove.ts';
 import type { SaveRequest, WorkFolder } from '../workspace/save.ts';
 import { branchRef, type Model, type ModelWorktree } from './repository.ts';
+import type { FileDifference } from './trees.ts';
 
 /** In-memory `resolveBase`. */
 export function resolveBase(model: Model, name: string): string {
@@ -246,16 +247,19 @@ export function patchOf(
   { path, base, limit }: { readonly path: string; readonly base: string; readonly limit: number },
 ): string {
   const head = model.headOf(thereAt(model, path)) ?? base;
-  const text = model.trees
-    .differences(model.treeOf(base), model.treeOf(head))
+  const text = textOf(model, model.trees.differences(model.treeOf(base), model.treeOf(head)));
+  return text.length > limit ? `${text.slice(0, limit)}\n… (truncated)` : text;
+}
+
+/** Prints differences for people to read. */
+export const textOf = (model: Model, differences: readonly FileDifference[]): string =>
+  differences
     .map(({ path: file, before, after }) => {
       const side = (sign: string, id: string | undefined) =>
         id === undefined ? '' : model.objects.text(id).replace(/^/gm, sign);
       return `diff --git ${shellWord(`a/${file}`)} ${shellWord(`b/${file}`)}\n${side('-', before?.id)}\n${side('+', after?.id)}\n`;
     })
     .join('');
-  return text.length > limit ? `${text.slice(0, limit)}\n… (truncated)` : text;
-}
 
 /** In-memory `parkAll`: parks the commits and changes that would be lost if the workspace moved to the target. */
 export function parkAll(

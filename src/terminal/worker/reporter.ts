@@ -175,6 +175,16 @@ export function newsLines(news: WorkerNews, { branch }: { readonly branch: strin
       return news.problems.map(problem => line('failed', formatProblem(problem)));
     case 'takes-over':
       return [line('running', `taking over abandoned run ${news.runId}`)];
+    case 'waits': {
+      const name = safeLine(news.task ?? `run ${news.runId}`);
+      return [
+        line('waiting', `${name} waits for an approval: ${safeLine(news.why)}`),
+        line(
+          undefined,
+          `hint: see the changes: reprise diff ${news.runId} work; land them: reprise approve ${news.runId}`,
+        ),
+      ];
+    }
     case 'unreadable':
       return [
         line(
@@ -235,6 +245,7 @@ const endWords: Readonly<Record<EndReason, string>> = {
   stopped: 'stopped by request',
   idle: 'done: no task is ready and no worker is busy',
   once: 'done: finished one task (--once)',
+  run: 'done: the run cannot continue further',
   'nothing-to-do': 'done: nothing to do',
   'max-tasks': 'done: reached --max-tasks',
   budget: 'done: reached --budget',

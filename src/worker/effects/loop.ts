@@ -6,12 +6,14 @@ import type { WorkerActivity, WorkerContext } from '../contract.ts';
 import { digestOf, printedBy } from '../tasks/read.ts';
 import {
   abandonedAmong,
+  answeredAmong,
   type ChangeQuery,
   differenceFrom,
   isDifferent,
   unfinished,
   type WakeReason,
   type WakeSnapshot,
+  waitingRuns,
 } from '../wake.ts';
 
 /** Fields of a worker record that the worker itself provides; the store entry adds those of the process. */
@@ -34,11 +36,15 @@ export function loopEffects({ environment, rules, branches }: WorkerContext) {
   const { world, clock, ids, store, self } = environment;
   const { branch, tasks, taskBudget } = rules;
 
+  const abandoned = async (): Promise<readonly string[]> => [
+    ...abandonedAmong(await store.list(unfinished), { ...environment, taskBudget }),
+    ...(await answeredAmong(await store.list(waitingRuns), { ...environment, taskBudget })),
+  ];
   const difference = async ({ seen }: Pick<ChangeQuery, 'seen'>) =>
     differenceFrom(seen, {
       main: await branches.tip(branch),
       revision: await store.claims.revision(),
-      abandoned: abandonedAmong(await store.list(unfinished), { ...environment, taskBudget }),
+      abandoned: await abandoned(),
     });
 
   const isDead = (worker: WorkerRecord): boolean => !environment.isAlive(worker);
@@ -134,7 +140,7 @@ export function loopEffects({ environment, rules, branches }: WorkerContext) {
       span: 'short',
       answer: 'inside',
       keys: () => ({ reads: ['abandoned:'] }),
-      perform: async () => abandonedAmong(await store.list(unfinished), { ...environment, taskBudget }),
+      perform: abandoned,
     }),
 
     /** Reads the unfinished work of a run from its history. */

@@ -1,6 +1,8 @@
 import { join } from 'node:path';
 import { type ErrorData, toTimestamp } from '../../core/index.ts';
 import {
+  approvedFiles,
+  askFor,
   type BuiltInWork,
   bestEffort,
   endedData,
@@ -12,6 +14,7 @@ import {
   landedBefore,
   landedNow,
   prepareBranch,
+  rejectionOf,
   type WorkLane,
   type WorkOutcome,
   whatHappened,
@@ -57,6 +60,8 @@ async function landOrDeliver(
   if (before) return landed(worker, lane, { finished, landing: before });
   const isToLand = worker.rules.land === 'main';
   const request = landingOf(worker, lane, finished);
+  const rejected = rejectionOf(lane, branch);
+  if (rejected) return park(worker, lane, { finished, why: rejected.message });
   let blockedBy = '';
   for (let reworks = known.reworks; ; reworks++) {
     if (isToLand) await lane.record({ type: 'landing.started', data: { onto, branch } });
@@ -70,6 +75,7 @@ async function landOrDeliver(
     );
     if (!('kind' in ended)) return landed(worker, lane, { finished, landing: ended });
     if (ended.kind === 'fenced') return { end: failedWith(takenOver(ended)), summary: '' };
+    if (ended.kind === 'needs-approval') return { end: askFor(ended, branch), summary: '' };
     if (ended.kind === 'main-checkout-in-the-way' && worker.canWait) {
       await untilClear(worker, lane, { task: finished.task.id, ended, isNews: ended.why !== blockedBy });
       blockedBy = ended.why;
@@ -77,11 +83,11 @@ async function landOrDeliver(
       continue;
     }
     if (reworks >= worker.rules.resolve || !repair.canRepair(ended))
-      return park(worker, lane, { finished, refused: ended });
+      return park(worker, lane, { finished, why: whatHappened(ended) });
     const repaired = await repair.repair(ended);
     if (repaired.kind === 'ended') return { end: repaired.end, summary: '' };
     if (repaired.kind === 'not-repaired')
-      return park(worker, lane, { finished, refused: ended, ...repaired });
+      return park(worker, lane, { finished, why: repaired.why, commit: repaired.commit });
   }
 }
 
@@ -109,9 +115,10 @@ async function untilClear(
 
 function landingOf(
   worker: WorkerHandle,
-  { runId, lease, unit }: WorkLane,
+  lane: WorkLane,
   { task, token, work }: FinishedTask,
 ): LandingRequest {
+  const { runId, lease, unit } = lane;
   const { verify } = worker.rules;
   return {
     runId,
@@ -121,6 +128,7 @@ function landingOf(
     onto: worker.rules.branch,
     env: work.env,
     claim: { task: task.id, token },
+    approved: approvedFiles(lane, work.branch),
     ...(verify === undefined ? {} : { verify: { script: verify, shell: 'bash' as const, env: {} } }),
   };
 }
@@ -178,20 +186,17 @@ async function park(
   lane: WorkLane,
   {
     finished,
-    refused,
-    why,
+    why: reason,
     commit: kept,
   }: {
     readonly finished: FinishedTask;
-    readonly refused: LandingRefused;
-    readonly why?: string;
-    readonly commit?: string;
+    readonly why: string;
+    readonly commit?: string | undefined;
   },
 ): Promise<WorkOutcome> {
   const { task, work } = finished;
   const commit = kept ?? (await lane.effects.tipOfBranch(work.branch)) ?? work.commit;
   const branch = await worker.effects.park({ task: task.id, commit });
-  const reason = why ?? whatHappened(refused);
   await lane.record({ type: 'landing.parked', data: { branch, commit, message: reason } });
   await settle(worker, lane, { ...finished, state: 'parked', reason, branch });
   return {

@@ -34,7 +34,9 @@ describe('the status of a task', () => {
 
   test('is held while a run or a person holds the claim', () => {
     expect(textOf(aTask('a'), {})).toBe('held by anna');
-    expect(textOf(aTask('a'), { runStatus: 'waiting', version: 'older' })).toBe('held by anna');
+    expect(textOf(aTask('a'), { runStatus: 'waiting', version: 'older' })).toBe(
+      'held by anna, waiting for an approval',
+    );
     expect(textOf(aTask('a'), { runId: null, runStatus: null, by: 'otto' })).toBe('held by otto');
     expect(textOf(aTask('a', { state: 'draft' }), {})).toBe('held by anna');
     expect(textOf(aTask('a'), { runStatus: 'failed' })).toBe('ready');

@@ -114,7 +114,10 @@ function statusIn(view: TaskIndex, task: Task): TaskStatus {
 
 /** Status determined by the task and its claim alone; `undefined` if neither keeps the task from being ready. */
 function ownStatus(task: Task, claim: Claim | undefined): Exclude<TaskStatus, { word: 'ready' }> | undefined {
-  if (claim && isHeld(claim)) return { word: 'held', text: `held by ${claim.by}` };
+  if (claim && isHeld(claim)) {
+    const waits = claim.runStatus === 'waiting' ? ', waiting for an approval' : '';
+    return { word: 'held', text: `held by ${claim.by}${waits}` };
+  }
   const isSame = claim?.version === task.version;
   if (claim?.state === 'landed' && (isSame || task.state === 'done')) {
     return { word: 'landed', text: claim.commit ? `landed as ${claim.commit.slice(0, 10)}` : 'landed' };

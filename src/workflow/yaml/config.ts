@@ -67,7 +67,13 @@ function configSchema(agent: z.ZodType = anyAgent) {
         .array(someText)
         .optional()
         .describe(
-          'Patterns of further protected files, which the tools of agents cannot edit. `!pattern` removes a pattern.',
+          'Patterns of further protected files, which the tools of agents cannot edit and which land only with an approval. `!pattern` removes a pattern.',
+        ),
+      land_protected: z
+        .boolean()
+        .optional()
+        .describe(
+          'If true in the commit that work lands on, changes of protected files land without an approval. Defaults to false.',
         ),
       record: z
         .boolean()
@@ -108,6 +114,21 @@ export interface WorktreeConfig {
 /** Returns the JSON Schema of `reprise.yaml`. Describes agents if their schema is given. */
 export const configJsonSchema = (agent?: z.ZodType): object =>
   z.toJSONSchema(configSchema(agent), { io: 'input' });
+
+/** Settings for protected files. */
+export interface Protection {
+  readonly protect: readonly string[];
+  /** Whether changes of protected files land without an approval. */
+  readonly landProtected: boolean;
+}
+
+/** Reads the settings for protected files from a `reprise.yaml` that may be invalid otherwise. */
+export function protectionIn(text: string): Protection {
+  const source = new YamlSource({ file: 'reprise.yaml', text });
+  const { protect, land_protected } = source.isReadable && isJsonObject(source.value) ? source.value : {};
+  const patterns = Array.isArray(protect) ? protect.filter(pattern => typeof pattern === 'string') : [];
+  return { protect: patterns, landProtected: land_protected === true };
+}
 
 interface ConfigText {
   readonly file: string;
