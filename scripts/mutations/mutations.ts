@@ -229,8 +229,8 @@ export const mutations: readonly Mutation[] = [
       },
       {
         file: 'worker/tasks/status.ts',
-        find: "if (claim && isHeld(claim)) return { word: 'held', text: `held by ${claim.by}` };",
-        replace: '',
+        find: 'if (claim && isHeld(claim)) {',
+        replace: 'if (claim && false) {',
       },
     ],
   },
