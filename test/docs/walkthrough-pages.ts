@@ -20,7 +20,7 @@ const bugfix = [
     'agents:',
     '  coder: &coder',
     '    kind: scripted',
-    '    script: [{ run: "echo fixed > fix-${REPRISE_WORKER:-0}.txt" }, { say: Fixed the test. }]',
+    '    script: [{ write: { path: fix.txt, content: fixed } }, { say: Fixed the test. }]',
     '  claude: *coder',
   ),
   file(

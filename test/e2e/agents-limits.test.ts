@@ -1,4 +1,5 @@
-import { resolve } from 'node:path';
+import { readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { agentProject } from './agent-project.ts';
 import { parseLines, until } from './run-inline.ts';
@@ -22,7 +23,7 @@ describe('the budget of a step', () => {
       'budget: { tokens: 1200 }',
       'used 1500 tokens',
     ],
-  ])('stops the step without a retry and keeps its work: %s', async (_, script, budget, says) => {
+  ])('suspends the run without a retry and keeps its work: %s', async (_, script, budget, says) => {
     const project = agentProject({
       agents: { spender: script },
       files: { 'w.yaml': `steps:\n  - { id: s, agent: spender, prompt: x, retry: 3, ${budget} }\n` },
@@ -31,7 +32,9 @@ describe('the budget of a step', () => {
     expect(outcome).toMatchObject({ code: 4, error: { code: 'BUDGET_EXCEEDED' } });
     expect(outcome.error?.message).toContain(says);
     expect(project.marks()).toEqual(['try']);
-    expect(project.git('show', `reprise/w/${outcome.run}/s:half.txt`)).toBe('half');
+    expect(
+      readFileSync(join(project.root, '.reprise/workspaces/w', `${outcome.run}`, 's/half.txt'), 'utf8'),
+    ).toBe('half\n');
     expect(project.leftRunning()).toEqual([]);
   });
 

@@ -92,8 +92,8 @@ describe('a worker whose first task fails', () => {
       | <next>{"agent": [</next>
       agent faulty (command) started
       | <next>{"agent": [</next>
-      failed: the agent did not end with a valid \`<next>\` instruction after 2 corrections: The \`<next>\` tag cannot be read as YAML: Flow sequence in block collection must be sufficiently indented and end with a ].
-      gave up on first: the agent did not end with a valid \`<next>\` instruction after 2 corrections: The \`<next>\` tag cannot be read as YAML: Flow sequence in block collection must be sufficiently indented and end with a ].
+      failed: the agent did not end with a valid \`<next>\` instruction after 2 corrections: The \`<next>\` tag starts with \`{\` but is not a JSON object.
+      gave up on first: the agent did not end with a valid \`<next>\` instruction after 2 corrections: The \`<next>\` tag starts with \`{\` but is not a JSON object.
       hint: read its messages: reprise logs; explain \`<next>\` in its prompt, or raise \`workers.corrections\`
       "
     `);

@@ -168,7 +168,7 @@ function change(project: WorkerProject, statement: string): void {
   }
 }
 
-/** Suspends a worker and lets its lease expire, but never while the worker is writing to the store. */
+/** Stops a worker and lets its lease expire, but never while the worker is writing to the store. */
 const freeze = (project: WorkerProject, worker: RunningCli): Promise<void> =>
   vi.waitFor(() => {
     worker.kill('SIGSTOP');
@@ -180,56 +180,45 @@ const freeze = (project: WorkerProject, worker: RunningCli): Promise<void> =>
     }
   }, untilStoreIsFree);
 
-describe('a worker that was wrongly presumed dead', () => {
-  const gated = (gate: string) => `echo ${gate} >> $MARKS; until [ -e $MARKS.${gate} ]; do sleep 0.02; done`;
+const gated = (gate: string) => `echo ${gate} >> $MARKS; until [ -e $MARKS.${gate} ]; do sleep 0.02; done`;
 
-  it('does not land a run that another worker took over during the session', async () => {
+describe('a stopped worker', () => {
+  it.each([
+    ['session', { agent: `${gated('gate')}; echo a > new.txt; echo "<next>land</next>"`, config: '' }],
+    [
+      'verification',
+      {
+        agent: 'echo a > new.txt; echo "<next>land</next>"',
+        config: `workers: { verify: "${gated('gate')}" }`,
+      },
+    ],
+  ])('keeps the run that it stopped in during the %s, and lands it', async (_, { agent, config }) => {
     const project = workerProject({
-      agents: { implement: `${gated('agent')}; echo a > new.txt; echo "<next>land</next>"` },
+      agents: { implement: agent },
       tasks: { one: '# Add a file\n' },
+      ...(config && { config }),
     });
-    const zombie = project.worker(['--until-idle', '--name', 'zombie']);
+    const stopped = project.worker(['--until-idle', '--name', 'stopped']);
     await until(() => project.marks().length === 1);
-    await freeze(project, zombie);
+    await freeze(project, stopped);
     const other = project.worker(['--until-idle', '--name', 'other']);
-    await until(() => project.marks().length === 2);
-    zombie.kill('SIGCONT');
-    await until(() => zombie.stderr.includes('another worker took over its run'));
-    project.tell('agent', '');
-    const ends = await Promise.all([zombie.ended, other.ended]);
+    await until(() => other.stderr.includes('no task is ready'));
+    project.tell('gate', '');
+    stopped.kill('SIGCONT');
+    const ends = await Promise.all([stopped.ended, other.ended]);
     expect(
       ends.map(({ code }) => code),
       ends.map(({ stderr }) => stderr).join('\n'),
     ).toEqual([0, 0]);
-    expect(zombie.stderr).not.toMatch(/ landed [0-9a-f]{10}/);
-    expect(other.stderr).toMatch(/ landed [0-9a-f]{10}/);
+    expect(stopped.stderr).toMatch(/ landed [0-9a-f]{10}/);
+    expect(other.stderr).not.toMatch(/ landed [0-9a-f]{10}/);
+    expect(project.marks()).toEqual(['gate']);
     expect(project.landed()).toEqual(['one']);
     expect(await project.leftovers()).toEqual(nothingLeft);
   });
+});
 
-  it('does not land a run that another worker took over during the verification', async () => {
-    const project = workerProject({
-      agents: { implement: 'echo a > new.txt; echo "<next>land</next>"' },
-      tasks: { one: '# Add a file\n' },
-      config: `workers: { verify: "${gated('verify')}" }`,
-    });
-    const zombie = project.worker(['--until-idle', '--name', 'zombie']);
-    await until(() => project.marks().length === 1);
-    await freeze(project, zombie);
-    const other = project.worker(['--until-idle', '--name', 'other']);
-    await until(() => other.stderr.includes(`waiting for process ${zombie.pid} to finish its landing`));
-    project.tell('verify', '');
-    zombie.kill('SIGCONT');
-    const ends = await Promise.all([zombie.ended, other.ended]);
-    expect(
-      ends.map(({ code }) => code),
-      ends.map(({ stderr }) => stderr).join('\n'),
-    ).toEqual([0, 0]);
-    expect(zombie.stderr).not.toMatch(/ landed [0-9a-f]{10}/);
-    expect(project.landed()).toEqual(['one']);
-    expect(await project.leftovers()).toEqual(nothingLeft);
-  });
-
+describe('a worker that lost its task', () => {
   it('does not land a task that a person has claimed in the meantime', async () => {
     const project = workerProject({
       agents: { implement: 'echo a > new.txt; echo "<next>land</next>"' },
