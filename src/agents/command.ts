@@ -16,7 +16,7 @@ import {
   textAt,
 } from './driver/protocol.ts';
 import { wholePrompt } from './driver/result.ts';
-import type { AgentEvent, SessionRequest } from './session.ts';
+import { type AgentEvent, cleanUsage, type SessionRequest } from './session.ts';
 
 /** Parses an event that a custom program printed in the shape of an AgentEvent. Returns `undefined` for other lines. */
 function eventOf(message: JsonObject): AgentEvent | undefined {
@@ -48,10 +48,12 @@ function eventOf(message: JsonObject): AgentEvent | undefined {
     case 'usage':
       return {
         type: 'usage',
-        inputTokens: numberAt(message, 'inputTokens') ?? 0,
-        outputTokens: numberAt(message, 'outputTokens') ?? 0,
-        cachedTokens: numberAt(message, 'cachedTokens') ?? 0,
-        costUsd: numberAt(message, 'costUsd') ?? null,
+        ...cleanUsage({
+          inputTokens: numberAt(message, 'inputTokens') ?? 0,
+          outputTokens: numberAt(message, 'outputTokens') ?? 0,
+          cachedTokens: numberAt(message, 'cachedTokens') ?? 0,
+          costUsd: numberAt(message, 'costUsd') ?? null,
+        }),
       };
     case 'retry': {
       const delayMs = numberAt(message, 'delayMs');

@@ -235,8 +235,19 @@ export const cleanUsage = ({ inputTokens, outputTokens, cachedTokens, costUsd }:
   costUsd: costUsd === null || !(costUsd >= 0) ? null : Math.min(costUsd, Number.MAX_VALUE),
 });
 
-const wholeCount = (count: number): number =>
-  Number.isNaN(count) ? 0 : Math.min(Number.MAX_SAFE_INTEGER, Math.max(0, Math.round(count)));
+/** Corrects a report of usage by the total before it. A report may lower the total, but not below zero. */
+export const cleanReport = (report: Usage, total: Usage): Usage => ({
+  inputTokens: wholeCount(report.inputTokens, total.inputTokens),
+  outputTokens: wholeCount(report.outputTokens, total.outputTokens),
+  cachedTokens: wholeCount(report.cachedTokens, total.cachedTokens),
+  costUsd:
+    report.costUsd === null || Number.isNaN(report.costUsd)
+      ? null
+      : Math.max(-(total.costUsd ?? 0), Math.min(report.costUsd, Number.MAX_VALUE)),
+});
+
+const wholeCount = (count: number, total = 0): number =>
+  Number.isNaN(count) ? 0 : Math.min(Number.MAX_SAFE_INTEGER, Math.max(-total, Math.round(count)));
 
 /** Returns the usage since `before`, for agents that report totals. Never negative. */
 export const usageSince = (before: Usage, now: Usage): Usage => ({

@@ -7,7 +7,7 @@ import {
 import {
   type AgentEvent,
   addUsage,
-  cleanUsage,
+  cleanReport,
   type Denial,
   type HostAnswer,
   type HostQuestion,
@@ -194,7 +194,8 @@ export class HostReporter {
 
   /** Agents may report anything. An event that leaves here fits the history. */
   #clean(event: AgentEvent): AgentEvent {
-    if (event.type === 'usage') return { type: 'usage', ...priced(cleanUsage(event), this.#price) };
+    if (event.type === 'usage')
+      return { type: 'usage', ...priced(cleanReport(event, this.#usage), this.#price) };
     return event.type === 'permission' && event.tool === '' ? { ...event, tool: 'unnamed tool' } : event;
   }
 
