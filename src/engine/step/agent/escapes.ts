@@ -1,6 +1,13 @@
 import { existsSync, readdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join, resolve, sep } from 'node:path';
-import type { AgentEvent, Session, SessionFactory, SessionHost, TurnEnd } from '../../../agents/index.ts';
+import {
+  type AgentEvent,
+  type Session,
+  type SessionFactory,
+  type SessionHost,
+  suspendSession,
+  type TurnEnd,
+} from '../../../agents/index.ts';
 import type { ErrorData } from '../../../core/index.ts';
 import { createGit, type Git } from '../../../git/index.ts';
 import { temporaryFolder } from '../../../process/index.ts';
@@ -63,6 +70,10 @@ class WatchedSession implements Session {
     const { sessionId, usage, denials } = turn.result;
     const soFar = { usage, denials, ...(sessionId === undefined ? {} : { sessionId }) };
     return { ...turn, result: { kind: 'failed', error: escaped(escapes), ...soFar } };
+  }
+
+  suspend(hurry?: AbortSignal): void {
+    suspendSession(this.#session, hurry);
   }
 
   cancel(): Promise<void> {
