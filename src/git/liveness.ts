@@ -14,6 +14,16 @@ const lifeFolder = (stateDir: string, { host, pid, processStart }: Omit<Owner, '
 };
 
 const lives = new Map<string, FolderLock>();
+/** Folders that this process removes when it exits. */
+const ownFolders = new Set<string>();
+
+function removeAtExit(folder: string): void {
+  if (ownFolders.size === 0)
+    process.once('exit', () => {
+      for (const own of ownFolders) rmSync(own, { recursive: true, force: true });
+    });
+  ownFolders.add(folder);
+}
 
 /**
  * Makes this process known to all that share the state: from now on, they know that it is alive, or that it has died.
@@ -27,7 +37,7 @@ export function proveAlive(stateDir: string): void {
   // Another process may look at the lock in this moment, which makes an attempt fail.
   while (!lock) lock = tryLock(folder, { owner: { ...self, incarnation: 'process' } });
   lives.set(stateDir, lock);
-  process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
+  removeAtExit(folder);
   const owners = join(stateDir, 'locks', 'owners');
   for (const name of namesIn(owners)) {
     const other = join(owners, name);
