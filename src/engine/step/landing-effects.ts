@@ -66,6 +66,8 @@ export function landingEffects(
           owner: ownerOf(lease),
           signal,
           onWait: (holder, stalledMs) => {
+            // Lanes of one process wait for each other all the time.
+            if (holder.pid === self.pid && holder.processStart === self.processStart) return;
             const waiting = `waiting for process ${holder.pid} to finish its landing`;
             observe({
               kind: 'notice',

@@ -234,7 +234,9 @@ async function escapedRefs(place: RepositoryPlace, { before, after, calls }: Sta
   for (const { name, from, to } of changed) {
     // A new branch that is checked out here is the session's own work, as Reprise saves it.
     if (name === after.branch && from === undefined) continue;
-    const holds = to !== undefined && (await holdsAny(workspace, { from, to }, made));
+    // Copies of a step make identical commits: the same content, at the same time, on the same base.
+    const isOfCopy = name.startsWith('refs/heads/reprise/');
+    const holds = to !== undefined && !isOfCopy && (await holdsAny(workspace, { from, to }, made));
     const isNamed = !name.startsWith('refs/remotes/') && calls.changesRef(shortName(name));
     if (holds || isNamed)
       found.push({
