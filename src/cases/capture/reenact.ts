@@ -185,7 +185,22 @@ function cancelledIn({ segment }: WorkerRun): (pending: PendingEffect) => boolea
   const ends = segment.entries.filter(
     ({ op, outcome }) => op.endsWith('.end') && outcome?.kind === 'cancelled',
   );
-  const places = new Set(ends.map(({ lane, i }) => `${placeInRun(lane)}:${i}`));
+  return endsAt(ends);
+}
+
+/** Tells whether an effect is the turn of a session that was suspended in the recorded run. Only a suspension may end it. */
+function suspendedIn({ segment }: WorkerRun): (pending: PendingEffect) => boolean {
+  const turns = segment.entries.filter(
+    ({ op, outcome }) => op === 'session.next.end' && isSuspended(outcome),
+  );
+  return endsAt(turns);
+}
+
+const isSuspended = (outcome: EffectOutcome | undefined): boolean =>
+  outcome?.kind === 'ok' && /"kind":"cancelled"|"kind":"suspend"/.test(JSON.stringify(outcome.value) ?? '');
+
+function endsAt(entries: WorkerRun['segment']['entries']): (pending: PendingEffect) => boolean {
+  const places = new Set(entries.map(({ lane, i }) => `${placeInRun(lane)}:${i}`));
   return ({ lane, i, nextPhase }) => nextPhase === 'end' && places.has(`${placeInRun(lane.name)}:${i}`);
 }
 
@@ -199,13 +214,19 @@ const guided =
     const performance = other(view);
     const answers = answersOf(run, setClock);
     const neverEnds = cancelledIn(run);
+    const endsSuspended = suspendedIn(run);
+    let isSuspending = false;
     return {
       next: () => performance.next(),
       performs: pending => performance.performs(pending),
-      canEnd: pending => !neverEnds(pending) && performance.canEnd(pending),
+      canEnd: pending =>
+        !neverEnds(pending) && (isSuspending || !endsSuspended(pending)) && performance.canEnd(pending),
       answerOf: (pending, place) =>
         (pending.isCancelling ? undefined : answers(pending)) ?? performance.answerOf(pending, place),
-      judge: (pending, place, outcome) => performance.judge(pending, place, outcome),
+      judge: (pending, place, outcome) => {
+        if (pending.effect.name === 'session.suspend') isSuspending = true;
+        return performance.judge(pending, place, outcome);
+      },
       laneEnded: (lane, count) => performance.laneEnded(lane, count),
       finished: witness => performance.finished(witness),
     };
