@@ -1,5 +1,5 @@
 import { readdirSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { readLock } from '../../src/git/lock.ts';
 import type { EventStore } from '../../src/store/port.ts';
 import { openSqliteStore } from '../../src/store/sqlite/store.ts';
@@ -81,11 +81,18 @@ export function workerProject({
 const isOfRuns = (branch: string): boolean =>
   branch.startsWith('reprise/') && !branch.startsWith('reprise/parked/');
 
-/** Folders of locks, at any depth, whose holder is alive or died without releasing them. */
+/**
+ * Folders of locks, at any depth, whose holder is alive or died without releasing them. The lock by which a process proves
+ * that it lives is never released by a killed process, so it counts only while its holder lives.
+ */
 function heldLocks(folder: string): readonly string[] {
   const inside = entriesOf(folder);
   const isLock = inside.some(({ name }) => name === 'mutex');
-  if (isLock) return readLock(folder).kind === 'free' ? [] : [folder];
+  if (isLock) {
+    const { kind } = readLock(folder);
+    const isLife = basename(dirname(folder)) === 'owners';
+    return kind === 'free' || (isLife && kind !== 'held') ? [] : [folder];
+  }
   return inside.filter(each => each.isDirectory()).flatMap(({ name }) => heldLocks(join(folder, name)));
 }
 
