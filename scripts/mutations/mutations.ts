@@ -275,7 +275,7 @@ function unlocked(name: string): Change {
     file: 'git/lock.ts',
     find: 'let notify = onWait;',
     replace: `if (name === '${name}')
-    return { token: readLock(folder).token + 1, lost: neverLost, repository, isHeld: () => true, release: () => {} };
+    return { token: readLock(folder).token + 1, lost: neverLost, repository, isHeld: () => readLock(folder).kind === 'held', release: () => {} };
   let notify = onWait;`,
   };
 }
