@@ -31,7 +31,6 @@ function statusOf(pid: number): string {
 
 describe('an agent that prints 100 MB', () => {
   it.each([
-    ['in one line', 'head -c 104857600 /dev/zero | tr "\\0" x; echo; echo done'],
     ['in short lines', 'yes "a line of text that is not so short" | head -c 104857600; echo done'],
     ['to its standard error', 'yes "a line of text that is not so short" | head -c 104857600 >&2; echo done'],
     [
@@ -49,5 +48,15 @@ describe('an agent that prints 100 MB', () => {
     expect(project.leftRunning()).toEqual([]);
     const logs = project.begin(['logs']);
     expect(await peakOf(logs)).toBeLessThan(400);
+  });
+
+  it('in one line fails in bounded memory, because its answer was cut', async () => {
+    const script = 'head -c 104857600 /dev/zero | tr "\\0" x; echo; echo done';
+    const project = agentProject({ agents: { flood: script } });
+    const run = project.begin(['run', '--agent', 'flood', '--prompt', 'x', '--json']);
+    expect(await peakOf(run)).toBeLessThan(400);
+    const outcome = toOutcome(await run.ended);
+    expect(outcome).toMatchObject({ code: 1, status: 'failed', error: { code: 'AGENT_PROTOCOL' } });
+    expect(project.leftRunning()).toEqual([]);
   });
 });
