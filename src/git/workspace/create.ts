@@ -105,9 +105,10 @@ async function makeOrFind(request: WorkspaceRequest, label: WorktreeLabel): Prom
       await repairAfterPowerLoss(repository, { path, branch, base });
       return { workspace: { ...workspace, base }, made: 'reused', isSetUp: isSetUp(state.gitDir) };
     }
-    ownLabel(intendedLabel(repository, path) ?? (await worktreeAt(repository, path))?.label, request);
+    const found = intendedLabel(repository, path) ?? (await worktreeAt(repository, path))?.label;
+    const before = ownLabel(found, request);
     if (state.kind === 'foreign') throw otherRepository(path, ['.git']);
-    await discardWorktree(repository, path);
+    await discardWorktree(repository, { path, label: before });
     made = 'remade';
   }
   mkdirSync(dirname(path), { recursive: true });
@@ -116,8 +117,7 @@ async function makeOrFind(request: WorkspaceRequest, label: WorktreeLabel): Prom
     const entry = await worktreeAt(repository, path);
     if (entry === undefined) throw failed(`cannot make the workspace ${path}: ${refusal}`);
     // Git knows the worktree, but its folder is gone.
-    ownLabel(entry.label, request);
-    await discardWorktree(repository, path);
+    await discardWorktree(repository, { path, label: ownLabel(entry.label, request) });
     made = 'remade';
     refusal = await tryToAdd(request, label);
     if (refusal !== undefined) throw failed(`cannot make the workspace ${path}: ${refusal}`);

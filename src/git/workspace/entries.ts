@@ -20,7 +20,7 @@ export interface WorktreeLabel {
 /** A worktree, as `git worktree list` describes it. */
 export interface WorktreeEntry {
   readonly path: string;
-  /** Commit that is checked out; `undefined` in a bare repository. */
+  /** Commit that is checked out; `undefined` in a bare repository, and if the branch does not exist. */
   readonly commit: string | undefined;
   /** Branch that is checked out; `undefined` if HEAD is detached. */
   readonly branch: string | undefined;
@@ -30,23 +30,30 @@ export interface WorktreeEntry {
   readonly missing: boolean;
 }
 
+/** What is needed to list worktrees. Without the git folder, a worktree whose removal was killed has no label. */
+type ListedRepository = Pick<Repository, 'git'> & Partial<Pick<Repository, 'commonDir'>>;
+
 /** Lists all worktrees, the main one first. Requires the `worktrees` lock: git fails if it meets a half-made one. */
-export async function allWorktrees({ git }: Pick<Repository, 'git'>): Promise<readonly WorktreeEntry[]> {
+export async function allWorktrees({ git, commonDir }: ListedRepository): Promise<readonly WorktreeEntry[]> {
   const output = await git.ok(['worktree', 'list', '--porcelain', '-z']);
   return output
     .split('\0\0')
     .filter(record => record !== '')
-    .map(toEntry);
+    .map(toEntry)
+    .map(entry =>
+      entry.label === undefined && commonDir !== undefined
+        ? { ...entry, label: intendedLabel({ commonDir }, entry.path) }
+        : entry,
+    );
 }
 
 /** Lists linked worktrees, including those whose folder was deleted. Requires the `worktrees` lock. */
-export const worktreeEntries = async (
-  repository: Pick<Repository, 'git'>,
-): Promise<readonly WorktreeEntry[]> => (await allWorktrees(repository)).slice(1);
+export const worktreeEntries = async (repository: ListedRepository): Promise<readonly WorktreeEntry[]> =>
+  (await allWorktrees(repository)).slice(1);
 
 /** Finds the linked worktree at a path. Requires the `worktrees` lock. */
 export async function worktreeAt(
-  repository: Pick<Repository, 'git'>,
+  repository: ListedRepository,
   path: string,
 ): Promise<WorktreeEntry | undefined> {
   const place = realPath(path);
@@ -58,9 +65,10 @@ function toEntry(record: string): WorktreeEntry {
   const field = (name: string) => lines.find(line => line.startsWith(`${name} `))?.slice(name.length + 1);
   const path = field('worktree') ?? '';
   const reason = field('locked');
+  const head = field('HEAD');
   return {
     path,
-    commit: field('HEAD'),
+    commit: /^0+$/.test(head ?? '') ? undefined : head,
     branch: field('branch')?.replace(/^refs\/heads\//, ''),
     label: reason === undefined ? undefined : labelIn(reason),
     missing: !existsSync(path),
@@ -119,13 +127,16 @@ const placeFile = ({ commonDir }: Pick<Repository, 'commonDir'>, path: string): 
     `${createHash('sha256').update(path).digest('hex').slice(0, 32)}.json`,
   );
 
-/** Records which worktree is about to be made. After a power loss, git's own files about it may be empty. */
+/**
+ * Records which worktree is about to be made or deleted. After a crash, git's own files about it may be empty or gone, and a
+ * half-deleted one must not be taken for a workspace.
+ */
 export const intendWorktree = (
   repository: Repository,
   { path, label }: { readonly path: string; readonly label: WorktreeLabel },
 ): void => recordFile(placeFile(repository, realPath(path)), `${JSON.stringify({ label })}\n`);
 
-/** Label of a worktree that was about to be made, and in which no work has been done. */
+/** Label of a worktree that was about to be made or deleted, and in which there is no work. */
 export function intendedLabel(
   repository: Pick<Repository, 'commonDir'>,
   path: string,
@@ -144,9 +155,6 @@ export async function markReady(
   recordFile(placeFile(repository, place), `${JSON.stringify({ gitDir })}\n`);
   recordFile(join(gitDir, readyFile), `${JSON.stringify({ ...label, path: place })}\n`);
 }
-
-/** Marks a worktree as disposable before its deletion, so that a half-deleted one is not taken for a workspace. */
-export const unmarkReady = (gitDir: string): void => removeIfThere(join(gitDir, readyFile));
 
 export const forgetPlace = (repository: Repository, path: string): void =>
   removeIfThere(placeFile(repository, realPath(path)));

@@ -10,4 +10,13 @@ export { createWorkspace } from './create.ts';
 export { allWorktrees, gitDirOf, gitInside, worktreeEntries } from './entries.ts';
 export { type Removal, removeWorkspace } from './remove.ts';
 export { resetWorkspace } from './reset.ts';
-export { changesIn, markSetUp, type SaveRequest, saveWork, syncWork, type WorkFolder } from './save.ts';
+export {
+  changesIn,
+  lostBranches,
+  markSetUp,
+  type SavedWork,
+  type SaveRequest,
+  saveWork,
+  syncWork,
+  type WorkFolder,
+} from './save.ts';

@@ -1,8 +1,10 @@
 import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { runProgram } from '../../process/program.ts';
 import { land } from '../landing/advance.ts';
-import { Lab } from '../test-support.ts';
+import { openRepository } from '../repository.ts';
+import { Lab, plainEnvironment } from '../test-support.ts';
 import { commitAll } from './commit.ts';
 import { createWorkspace } from './create.ts';
 import { removeWorkspace } from './remove.ts';
@@ -48,6 +50,27 @@ describe('removing a workspace', () => {
       kind: 'removed',
       branch: { kind: 'deleted', branch },
     });
+    expect(branches()).toEqual(['main']);
+  });
+
+  it('is finished by the next call if git was killed after it had deleted the lock of the worktree', async () => {
+    const { lab: room, owner, path, branch, branches } = await lab();
+    const gitDir = room.gitAt(path, 'rev-parse', '--absolute-git-dir');
+    const killed = await openRepository({
+      cwd: room.root,
+      inheritEnv: plainEnvironment,
+      runProgram: async (argv, options) => {
+        if (!argv.includes('remove')) return runProgram(argv, options);
+        rmSync(path, { recursive: true });
+        rmSync(join(gitDir, 'locked'));
+        throw new Error('killed');
+      },
+    });
+    await expect(removeWorkspace({ repository: killed, owner, path, branch })).rejects.toThrow('killed');
+    expect(room.git('worktree', 'list').split('\n')).toHaveLength(2);
+    const repository = await room.open();
+    expect(await removeWorkspace({ repository, owner, path, branch })).toMatchObject({ kind: 'removed' });
+    expect(room.git('worktree', 'list').split('\n')).toHaveLength(1);
     expect(branches()).toEqual(['main']);
   });
 

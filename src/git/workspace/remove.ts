@@ -10,11 +10,12 @@ import { worktreeStatus } from './commit.ts';
 import {
   allWorktrees,
   gitInside,
+  intendedLabel,
   ownRepository,
   realPath,
   submodulesWithOwnCommits,
-  unmarkReady,
   type WorktreeEntry,
+  type WorktreeLabel,
   worktreeConditionAt,
 } from './entries.ts';
 import { discardWorktree } from './worktree.ts';
@@ -71,18 +72,21 @@ async function remove(
   const place = realPath(path);
   const entry = worktrees.slice(1).find(each => each.path === place);
   if (entry?.label === undefined) {
-    if (entry === undefined && !existsSync(path)) {
+    const intended = intendedLabel(repository, path);
+    if (entry === undefined && (intended || !existsSync(path))) {
+      if (intended) await discardWorktree(repository, { path, label: intended });
       const fate = branch === undefined ? undefined : await tidyBranch(repository, branch);
       return { kind: 'removed', branch: fate, parked: undefined };
     }
     throw new RepriseError('WORKSPACE_FAILED', `${path} is not a workspace that Reprise made`);
   }
+  const labelled = { ...entry, label: entry.label };
   const state = await worktreeConditionAt(repository, entry.path);
   switch (state.kind) {
     case 'finished':
-      return removeFinished(repository, { worktrees, entry, gitDir: state.gitDir });
+      return removeFinished(repository, { worktrees, entry: labelled, gitDir: state.gitDir });
     case 'unfinished':
-      return discard(repository, { worktrees, entry });
+      return discard(repository, { worktrees, entry: labelled });
     case 'foreign':
       return { kind: 'uncommitted-changes', files: ['.git/'] };
   }
@@ -91,7 +95,7 @@ async function remove(
 interface RemovedWorktree {
   readonly worktrees: readonly WorktreeEntry[];
   /** Worktree to remove. */
-  readonly entry: WorktreeEntry;
+  readonly entry: WorktreeEntry & { readonly label: WorktreeLabel };
 }
 
 async function removeFinished(
@@ -104,25 +108,20 @@ async function removeFinished(
   ]);
   const files = [...uncommitted, ...submodules, ...ownRepository(removed.entry.path)];
   if (files.length > 0) return { kind: 'uncommitted-changes', files };
-  return discard(repository, removed, () => unmarkReady(gitDir));
+  return discard(repository, removed);
 }
 
 /** Removes a worktree without uncommitted changes, and its branch if all its commits exist elsewhere. */
-async function discard(
-  repository: Repository,
-  { worktrees, entry }: RemovedWorktree,
-  before?: () => void,
-): Promise<Removal> {
+async function discard(repository: Repository, { worktrees, entry }: RemovedWorktree): Promise<Removal> {
   const parked = await parkHead(repository, entry);
-  const branch = entry.label?.branch;
-  const others = worktrees.filter(each => each !== entry);
+  const { branch } = entry.label;
+  const others = worktrees.filter(each => each.path !== entry.path);
   const status = branch === undefined ? undefined : await branchStatus(repository, branch, { entry, others });
-  before?.();
   const [fate] = await Promise.all([
     branch === undefined || status === undefined
       ? undefined
       : tidy(repository, branch, { ...status, others }),
-    discardWorktree(repository, entry.path),
+    discardWorktree(repository, entry),
   ]);
   return { kind: 'removed', branch: fate, parked };
 }

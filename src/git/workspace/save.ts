@@ -5,8 +5,9 @@ import { changeCounts, changesSince } from '../diff.ts';
 import { removeIfThere, syncPaths } from '../files.ts';
 import type { Git } from '../git.ts';
 import { committer } from '../names.ts';
-import { branchTip, readHead } from '../refs.ts';
+import { branchTargets, branchTip, readHead } from '../refs.ts';
 import { makeDurable, makeRecentDurable, type Repository } from '../repository.ts';
+import { readBranchRecord, writeBranchRecord } from './branch-records.ts';
 import { type CommitResult, commitAll, otherRepository, worktreeStatus } from './commit.ts';
 import { gitDirOf, gitInside } from './entries.ts';
 
@@ -45,6 +46,35 @@ export async function saveWork(
     makeDurable(repository, { from: base, to: commit, branch, gitDir }),
   ]);
   return { commit, commits, ...changes };
+}
+
+/** Work that history says is saved. */
+export interface SavedWork extends Pick<WorkFolder, 'branch' | 'base'> {
+  readonly commit: string;
+}
+
+/**
+ * Returns the branches whose saved commit no longer exists. A branch that was deleted although its commit exists is
+ * restored.
+ */
+export async function lostBranches(
+  repository: Repository,
+  works: readonly SavedWork[],
+): Promise<readonly string[]> {
+  const { git } = repository;
+  const input = works.map(({ commit }) => `${commit}^{tree}\n`).join('');
+  const found = (await git.ok(['cat-file', '--batch-check'], { input })).split('\n');
+  const isThere = works.map((_, at) => / tree \d+$/.test(found[at] ?? ''));
+  const tips = await branchTargets(
+    repository,
+    works.map(({ branch }) => branch),
+  );
+  for (const [at, { branch, base, commit }] of works.entries()) {
+    if (!isThere[at] || tips.has(branch)) continue;
+    await git.ok(['update-ref', `refs/heads/${branch}`, commit, ''], { hooks: 'skip' });
+    if (!readBranchRecord(repository, branch)) writeBranchRecord(repository, { branch, base });
+  }
+  return works.flatMap(({ branch }, at) => (isThere[at] ? [] : branch));
 }
 
 /** Returns when the work in a workspace survives a power loss, whether it is committed or not. Does nothing elsewhere. */

@@ -6,7 +6,7 @@ import type { Owner } from '../../store/index.ts';
 import { type GitResult, lastLines } from '../git.ts';
 import { withRepositoryLock } from '../lock.ts';
 import type { Repository } from '../repository.ts';
-import { forgetPlace, lockReason, type WorktreeLabel, worktreeEntries } from './entries.ts';
+import { forgetPlace, intendWorktree, lockReason, type WorktreeLabel, worktreeEntries } from './entries.ts';
 import { copyIncluded } from './include-files.ts';
 
 interface NewWorktree {
@@ -41,14 +41,20 @@ export const addWorktree = ({
  * Deletes a worktree with its folder, if there is one. Git refuses to remove a folder without a `.git` file, which a crash
  * may have left, but not a folder that is gone. Requires the `worktrees` lock.
  */
-export async function discardWorktree(repository: Repository, path: string): Promise<void> {
+export async function discardWorktree(
+  repository: Repository,
+  worktree: { readonly path: string; readonly label: WorktreeLabel },
+): Promise<void> {
   const { git } = repository;
+  const { path } = worktree;
   const remove = () => git.run(['worktree', 'remove', '--force', '--force', '--', path], { hooks: 'skip' });
-  forgetPlace(repository, path);
+  intendWorktree(repository, worktree);
   const { code } = await remove();
-  if (code === 0 && !existsSync(path)) return;
-  await rm(path, { recursive: true, force: true });
-  if (code !== 0) await remove();
+  if (code !== 0 || existsSync(path)) {
+    await rm(path, { recursive: true, force: true });
+    if (code !== 0) await remove();
+  }
+  forgetPlace(repository, path);
 }
 
 export interface ScratchRequest {
@@ -76,7 +82,7 @@ export async function withScratchWorktree<T>(request: ScratchRequest, body: () =
     // Without the signal: the worktree is removed even after a cancellation.
     await withRepositoryLock(
       { repository: request.repository, owner, name: 'worktrees' },
-      async ({ repository }) => discardWorktree(repository, path),
+      async ({ repository }) => discardWorktree(repository, { path, label: scratchLabel(request) }),
     );
   }
 }
@@ -84,11 +90,14 @@ export async function withScratchWorktree<T>(request: ScratchRequest, body: () =
 /** Removes scratch worktrees that earlier landings left. Requires both locks. */
 export async function discardScratch(repository: Repository): Promise<void> {
   for (const { label, path } of await worktreeEntries(repository)) {
-    if (label?.kind === 'landing') await discardWorktree(repository, path);
+    if (label?.kind === 'landing') await discardWorktree(repository, { path, label });
   }
 }
 
-async function add({ repository, path, commit, include, signal }: ScratchRequest): Promise<void> {
+const scratchLabel = ({ commit }: ScratchRequest): WorktreeLabel => ({ kind: 'landing', base: commit });
+
+async function add(request: ScratchRequest): Promise<void> {
+  const { repository, path, commit, include, signal } = request;
   const { git, root } = repository;
   if (existsSync(path)) {
     throw new RepriseError('WORKSPACE_FAILED', `${path} already exists, but is needed for landing`, {
@@ -96,7 +105,7 @@ async function add({ repository, path, commit, include, signal }: ScratchRequest
     });
   }
   mkdirSync(dirname(path), { recursive: true });
-  const label = { kind: 'landing', base: commit } as const;
+  const label = scratchLabel(request);
   const { code, stderr } = await addWorktree({
     repository,
     path,
