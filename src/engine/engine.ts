@@ -13,7 +13,7 @@ import type { Environment, Observer } from './environment.ts';
 import { activeMs } from './history/effective.ts';
 import { forkedEvents } from './history/fork.ts';
 import { foldHistory, type ReplayResult, replayHistory } from './history/replay.ts';
-import { interruptedSteps, resumeEvent } from './history/resume.ts';
+import { interruptedSteps, resumeEvent, unlandedWork } from './history/resume.ts';
 import { type RunResult, resultOf } from './run/result.ts';
 import { RunLoop } from './run/run-loop.ts';
 import { buildGraph, type Graph, isOutside } from './state/graph.ts';
@@ -175,8 +175,9 @@ export class Engine {
       return this.#owning(runId, lease, async () => {
         const history = await this.#readOwned(runId);
         const graph = buildGraph(workflow);
-        const resumed = resumeEvent(graph, history, options);
-        if (!resumed) return foldHistory(graph, history);
+        if (!resumeEvent(graph, history, options)) return foldHistory(graph, history);
+        const lost = needsWork(workflow) ? await this.#lostUnits(history) : [];
+        const resumed = resumeEvent(graph, history, { ...options, lost });
         const orphans = await this.#effects.endOrphans({ runId });
         if (orphans > 0)
           this.#observe({
@@ -285,6 +286,20 @@ export class Engine {
 
   #owner(incarnation: string): Owner {
     return { ...this.#environment.self, incarnation };
+  }
+
+  /** Returns the completed units whose work must be done again, because their saved commits no longer exist. */
+  async #lostUnits(history: readonly HistoryEvent[]): Promise<readonly string[]> {
+    const works = unlandedWork(history);
+    if (works.length === 0) return [];
+    const branches = await this.#effects.work.lostBranches(works.map(({ unit: _, ...work }) => work));
+    const lost = works.filter(({ branch }) => branches.includes(branch));
+    for (const { unit, commit } of lost)
+      this.#observe({
+        kind: 'notice',
+        message: `the saved work of ${unit} no longer exists (commit ${commit.slice(0, 10)}), so it is done again`,
+      });
+    return lost.map(({ unit }) => unit);
   }
 
   /** Stops the orphaned processes of a run whose history cannot be read, because nothing else will. */

@@ -70,6 +70,9 @@ const engineOnModel = (
   'process.end-orphans': like<EngineEffects['endOrphans']>(() => 0),
   'workspace.base': like<WorkEffects['resolveBase']>(name => resolveBase(model, name)),
   'workspace.tip': like<WorkEffects['tipOfBranch']>(branch => model.tip(branch) ?? null),
+  'workspace.lost': like<StepWork['lostBranches']>(works =>
+    works.flatMap(({ branch }) => (model.tip(branch) === undefined ? branch : [])),
+  ),
   'workspace.ports': like<WorkEffects['takePorts']>(order => takePorts(model, order)),
   'workspace.release-ports': like<WorkEffects['releasePorts']>(key => void model.ports.delete(key)),
   'workspace.create': like<WorkEffects['createWorkspace']>(order => createWorkspace(model, order)),

@@ -1,6 +1,7 @@
 import { type HistoryEvent, type NewEvent, RepriseError } from '../../core/index.ts';
+import type { SavedWork } from '../../git/workspace/index.ts';
 import { isAtWork } from '../run/messages.ts';
-import { envelopeOf, type Graph } from '../state/graph.ts';
+import { envelopeOf, type Graph, unitOfEvent } from '../state/graph.ts';
 import type { RunState } from '../state/run-state.ts';
 import { affectedBy, effectiveHistory, findChanges, isRunEnd } from './effective.ts';
 import { unfinished, unitsOf } from './fork.ts';
@@ -12,7 +13,16 @@ import { unfinished, unitsOf } from './fork.ts';
 export function resumeEvent(
   graph: Graph,
   history: readonly HistoryEvent[],
-  { runId, rerunChanged }: { readonly runId: string; readonly rerunChanged?: boolean | undefined },
+  {
+    runId,
+    rerunChanged,
+    lost = [],
+  }: {
+    readonly runId: string;
+    readonly rerunChanged?: boolean | undefined;
+    /** Units whose saved work no longer exists. */
+    readonly lost?: readonly string[] | undefined;
+  },
 ): NewEvent | undefined {
   const { events } = effectiveHistory(history);
   const { changed, removed } = findChanges(graph, events);
@@ -22,7 +32,7 @@ export function resumeEvent(
   const last = events.at(-1);
   if (last?.type === 'run.completed' && sameDefinition) return undefined;
   const again = last && isRunEnd(last) ? unfinished(graph, events) : [];
-  const roots = [...changed, ...again];
+  const roots = [...changed, ...again, ...lost];
   const affected = roots.length > 0 ? affectedBy(graph, roots, unitsOf(events)) : [];
   const invalidated = [...affected, ...removed];
   return {
@@ -33,6 +43,34 @@ export function resumeEvent(
     },
   };
 }
+
+/** Returns the saved work of completed units that has not landed yet. */
+export function unlandedWork(
+  history: readonly HistoryEvent[],
+): readonly (SavedWork & { readonly unit: string })[] {
+  const works = new Map<string, Partial<SavedWork> & { readonly isCompleted?: boolean }>();
+  const landed = new Set<string>();
+  for (const event of effectiveHistory(history).events) {
+    const unit = unitOfEvent(event);
+    if (unit === undefined) continue;
+    if (event.type === 'workspace.created') {
+      const { branch, base } = event.data;
+      works.set(unit, { branch, base });
+      landed.delete(branch);
+    } else if (event.type === 'workspace.saved')
+      works.set(unit, { ...works.get(unit), commit: event.data.commit });
+    else if (event.type === 'step.completed') works.set(unit, { ...works.get(unit), isCompleted: true });
+    else if (event.type === 'landing.ended' && hasLanded.has(event.data.outcome))
+      landed.add(event.data.branch);
+  }
+  return [...works].flatMap(([unit, { branch, base, commit, isCompleted }]) =>
+    !isCompleted || branch === undefined || base === undefined || commit === undefined || landed.has(branch)
+      ? []
+      : { unit, branch, base, commit },
+  );
+}
+
+const hasLanded: ReadonlySet<string> = new Set(['landed', 'nothing-to-land']);
 
 function sameSteps(history: readonly HistoryEvent[], { nodes }: Graph): boolean {
   let before: readonly string[] | undefined;

@@ -1,9 +1,11 @@
+import { lostBranches, type SavedWork } from '../../git/workspace/index.ts';
 import type { Environment, Observer } from '../environment.ts';
 import { doWork } from './attempt.ts';
 import { type PinnedBase, pinBase } from './base.ts';
 import { createWorkEffects } from './effects.ts';
 import { select } from './selection.ts';
 import { openOnce } from './taping.ts';
+import { refKey } from './workspace-effects.ts';
 
 /** The work of steps outside of this process: in shells, with agents and in a repository. */
 export type StepWork = ReturnType<typeof createWork>;
@@ -22,6 +24,14 @@ export function createWork(environment: Environment, observe: Observer) {
       span: 'short',
       keys: () => ({ reads: ['ref:HEAD'] }),
       perform: async () => pinBase(await repository()),
+    }),
+
+    /** Returns the branches whose saved commit no longer exists. */
+    lostBranches: world.effect<readonly SavedWork[], readonly string[]>({
+      name: 'workspace.lost',
+      span: 'short',
+      keys: works => ({ writes: works.map(({ branch }) => refKey(branch)) }),
+      perform: async works => lostBranches(await repository(), works),
     }),
   };
 }
