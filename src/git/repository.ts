@@ -104,21 +104,32 @@ export async function makeRecentDurable(
   ref?: string,
 ): Promise<void> {
   const objects = join(commonDir, 'objects');
-  const isRecent = (path: string) =>
-    Math.abs(Date.now() - (statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0)) < recentMs;
-  const folders = namesIn(objects)
-    .filter(name => /^[0-9a-f]{2}$/.test(name))
-    .map(name => join(objects, name))
-    .filter(isRecent);
-  const files = folders.flatMap(folder =>
-    namesIn(folder)
-      .map(name => join(folder, name))
-      .filter(isRecent),
-  );
+  const folders = recentIn(objects).filter(({ name }) => /^[0-9a-f]{2}$/.test(name));
+  const files = folders.flatMap(({ path }) => recentIn(path));
   if (files.length === 0) return;
-  await syncPaths(files);
-  await syncPaths([...folders, objects, ...(ref === undefined ? [] : foldersOfRef(commonDir, ref))]);
+  const known = durableObjects.get(objects);
+  const added = files.filter(({ version }) => !known?.has(version));
+  await syncPaths(added.map(({ path }) => path));
+  durableObjects.set(objects, new Set(files.map(({ version }) => version)));
+  const parents = added.length === 0 ? [] : [...added.map(({ path }) => dirname(path)), objects];
+  await syncPaths([...parents, ...(ref === undefined ? [] : foldersOfRef(commonDir, ref))]);
 }
+
+/** Recent objects that this process has synced, by folder, so that each of them is synced once. */
+const durableObjects = new Map<string, ReadonlySet<string>>();
+
+/**
+ * Lists what is in a folder and has changed recently, each with a text that is different if it was made again. Git sets the
+ * time of change of an object that it would write again, not that of birth.
+ */
+const recentIn = (folder: string) =>
+  namesIn(folder).flatMap(name => {
+    const path = join(folder, name);
+    const { mtimeMs = 0, birthtimeMs, ino } = statSync(path, { throwIfNoEntry: false }) ?? {};
+    return Math.abs(Date.now() - mtimeMs) < recentMs
+      ? { name, path, version: `${path} ${ino} ${birthtimeMs}` }
+      : [];
+  });
 
 /**
  * Removes objects that a power loss left empty. Git takes an empty file for the object, and would not write it again. No

@@ -15,7 +15,7 @@ import {
   unfinishedError,
   withShadow,
 } from './shadow.ts';
-import { stashesOf, type WorktreeState } from './state.ts';
+import { hasStashes, stashesOf, type WorktreeState } from './state.ts';
 
 /**
  * Captures the state of the worktree. Afterwards the index of the shadow contains all files, with their stat data. Throws
@@ -299,7 +299,7 @@ export async function stateOfCommit(request: {
     head: { commit, branch },
     tree,
     index: { tree, intentToAdd: [] },
-    stashes: await stashesOf(repository.git),
+    stashes: hasStashes(repository) ? await stashesOf(repository.git) : [],
     emptyFolders: [],
     refs: {},
   };
@@ -321,6 +321,7 @@ export async function stateBeforeCommit(request: {
   const [own = '', parent = ''] = stdout.split('\n');
   const [, tree = '', email] = own.split(' ');
   const [parentCommit = '', parentTree = ''] = parent.split(' ');
+  if (code === 0) treesOfCommits.set(commit, Promise.resolve(tree));
   const state = await stateOfCommit({ repository, commit, branch });
   if (code !== 0 || email !== author) return state;
   return {

@@ -1,4 +1,7 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import type { Git } from '../git.ts';
+import type { Repository } from '../repository.ts';
 
 /** State of a worktree, as JSON data. The objects that it refers to are stored in a pack next to it. */
 export interface WorktreeState {
@@ -113,6 +116,10 @@ const isEqualTo =
     stashKey(stash) === stashKey(other);
 
 export const branchRef = (branch: string): string => `refs/heads/${branch}`;
+
+/** Whether there may be stashes. They are in a reflog, which is a file unless git keeps its refs in tables. */
+export const hasStashes = ({ commonDir }: Pick<Repository, 'commonDir'>): boolean =>
+  ['logs/refs/stash', 'reftable'].some(name => existsSync(join(commonDir, name)));
 
 /** Returns the stashes, newest first. */
 export async function stashesOf(git: Git): Promise<readonly Stash[]> {

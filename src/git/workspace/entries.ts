@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { existsSync, realpathSync, statSync } from 'node:fs';
-import { basename, dirname, join, relative } from 'node:path';
+import { basename, dirname, join, relative, resolve } from 'node:path';
 import { namesIn, parseRecord, readIfThere, recordFile, removeIfThere, syncPaths } from '../files.ts';
 import type { Git } from '../git.ts';
 import { type Repository, withoutNewline } from '../repository.ts';
@@ -216,9 +216,19 @@ async function askForGit(repository: Repository, path: string): Promise<Worktree
   return isOurs ? { gitDir, objectFormat } : undefined;
 }
 
+/** Returns the git folder that the `.git` file of a worktree names, if it belongs to the repository. */
+function linkedAt({ commonDir }: Pick<Repository, 'commonDir'>, path: string): string | undefined {
+  const named = /^gitdir: (.+)\n$/.exec(readIfThere(join(path, '.git')) ?? '')?.[1];
+  const gitDir = named === undefined ? undefined : resolve(path, named);
+  const isOurs = gitDir !== undefined && dirname(gitDir) === join(realPath(commonDir), 'worktrees');
+  return isOurs && existsSync(join(gitDir, 'HEAD')) ? gitDir : undefined;
+}
+
 /** Returns the private git folder of a linked worktree of the repository. */
 export async function gitDirOf(repository: Repository, path: string): Promise<string | undefined> {
-  const gitDir = (await worktreeGitOf(repository, path))?.gitDir;
+  const place = realPath(path);
+  const known = recordedAt(repository, place) ? undefined : linkedAt(repository, place);
+  const gitDir = known ?? (await worktreeGitOf(repository, path))?.gitDir;
   return gitDir === realPath(repository.commonDir) ? undefined : gitDir;
 }
 

@@ -5,7 +5,7 @@ import { changeCounts, changesSince } from '../diff.ts';
 import { removeIfThere, syncPaths } from '../files.ts';
 import type { Git } from '../git.ts';
 import { committer } from '../names.ts';
-import { branchTargets, branchTip, readHead } from '../refs.ts';
+import { branchTargets, branchTip } from '../refs.ts';
 import { makeDurable, makeRecentDurable, type Repository } from '../repository.ts';
 import { readBranchRecord, writeBranchRecord } from './branch-records.ts';
 import { type CommitResult, commitAll, otherRepository, worktreeStatus } from './commit.ts';
@@ -43,7 +43,9 @@ export async function saveWork(
   const [commits, changes] = await Promise.all([
     countCommits(git, base, committed),
     (committed.kind === 'committed' && committed.changes) || changeCounts(git, base),
-    makeDurable(repository, { from: base, to: commit, branch, gitDir }),
+    isOnTopOf(base, committed)
+      ? Promise.all([makeRecentDurable(repository, `refs/heads/${branch}`), syncPaths([gitDir])])
+      : makeDurable(repository, { from: base, to: commit, branch, gitDir }),
   ]);
   return { commit, commits, ...changes };
 }
@@ -81,21 +83,23 @@ export async function lostBranches(
 export async function syncWork(repository: Repository, path: string): Promise<void> {
   const gitDir = await gitDirOf(repository, path);
   if (gitDir === undefined) return;
-  const git = gitInside(repository, path);
-  const { code, stdout } = await git.run(['ls-files', '-z', '--modified', '--others', '--exclude-standard']);
-  const files = stdout.split('\0').flatMap(name => (name === '' ? [] : join(path, name)));
-  // A merge that the agent has left, or a broken index, is reported when the work is saved.
-  if (code === 0) await syncPaths([...files, ...files.map(dirname)]);
-  const head = await readHead(git);
-  await makeRecentDurable(repository, head?.branch === undefined ? undefined : `refs/heads/${head.branch}`);
+  // A broken index is reported when the work is saved.
+  const status = await worktreeStatus(gitInside(repository, path)).catch(() => undefined);
+  const files = status?.uncommitted.map(name => join(path, name)) ?? [];
+  await syncPaths([...files, ...files.map(dirname)]);
+  await makeRecentDurable(
+    repository,
+    status?.branch === undefined ? undefined : `refs/heads/${status.branch}`,
+  );
   await syncPaths([...['HEAD', 'index'].map(name => join(gitDir, name)), gitDir]);
 }
 
-/** Counts the commits since the base. A single new commit on top of the base needs no process. */
+/** Whether the work is a single commit, which Reprise made a moment ago. Less has to be asked about it. */
+const isOnTopOf = (base: string, committed: CommitResult): boolean =>
+  committed.kind === 'committed' && committed.parent === base;
+
 const countCommits = async (git: Git, base: string, committed: CommitResult): Promise<number> =>
-  committed.kind === 'committed' && committed.parent === base
-    ? 1
-    : Number(await git.line(['rev-list', '--count', `${base}..HEAD`]));
+  isOnTopOf(base, committed) ? 1 : Number(await git.line(['rev-list', '--count', `${base}..HEAD`]));
 
 const workspaceMissing = (path: string): RepriseError =>
   new RepriseError('WORKSPACE_FAILED', `the workspace ${path} was removed while the step was running`, {
