@@ -23,8 +23,8 @@ export function registerWorkerCommands({ io, add }: Registry): void {
     .option('--workers <n>', 'number of workers in this process', wholeNumber(1))
     .option('--once', 'exit after one task')
     .option('--until-idle', 'exit when no task is ready and no worker is busy')
-    .option('--max-tasks <n>', 'maximum number of tasks per worker', wholeNumber(1))
-    .option('--budget <usd>', 'stop each worker after it has spent this much', amount)
+    .option('--max-tasks <n>', 'maximum number of tasks of all workers together', wholeNumber(1))
+    .option('--budget <usd>', 'stop when all workers together have spent this much', amount)
     .option('--json', 'print NDJSON on standard output: worker activity and run events')
     .option('-q, --quiet', 'only print what needs attention')
     .addHelpText(

@@ -24,8 +24,7 @@ import {
 } from '../project/index.ts';
 import type { WorkerJournals } from '../project/journal/index.ts';
 import { jsonText, type WorkersReporter } from '../terminal/index.ts';
-import type { TaskEnd, WorkerEnd, WorkerNews, WorkerRules } from '../worker/index.ts';
-import type { SpendingLimit } from '../workflow/index.ts';
+import { Purse, type TaskEnd, type WorkerEnd, type WorkerNews, type WorkerRules } from '../worker/index.ts';
 import type { Config } from '../workflow/yaml/index.ts';
 
 interface WorkerCommandOptions extends ProjectOptions {
@@ -41,7 +40,7 @@ interface WorkerCommandOptions extends ProjectOptions {
   readonly once?: boolean | undefined;
   readonly untilIdle?: boolean | undefined;
   readonly maxTasks?: number | undefined;
-  /** Budget of each worker in US dollars. */
+  /** Budget of all workers together, in US dollars. */
   readonly budget?: number | undefined;
   readonly json?: boolean | undefined;
   readonly quiet?: boolean | undefined;
@@ -64,13 +63,13 @@ export async function workerCommand(
     (await openStore(project.stateDir));
   try {
     const indexes = Array.from({ length: options.workers ?? 1 }, (_, index) => index);
-    const budget: SpendingLimit | undefined =
-      options.budget === undefined ? undefined : { costUsd: options.budget };
+    const { budget, maxTasks } = options;
+    const purse = new Purse({ budget: budget === undefined ? undefined : { costUsd: budget }, maxTasks });
     const journals = await openJournals({ io, project, config, rules, options });
     const host = project.host ?? liveHost(journals?.tracer);
     const failure = new AbortController();
     const interrupt = AbortSignal.any([io.interrupt, failure.signal]);
-    const context = { io, config, agents, rules, options, store, view, budget, interrupt };
+    const context = { io, config, agents, rules, options, store, view, purse, interrupt };
     try {
       const workers = await Promise.all(
         indexes.map(index =>
@@ -123,7 +122,7 @@ interface WorkerCommandContext {
   readonly options: WorkerCommandOptions;
   readonly store: Awaited<ReturnType<typeof openStore>>;
   readonly view: WorkersReporter;
-  readonly budget: SpendingLimit | undefined;
+  readonly purse: Purse;
   /** Aborts when the workers have to stop. */
   readonly interrupt: AbortSignal;
 }
@@ -145,7 +144,7 @@ async function endTogether(
 
 /** Loads everything that a worker needs before its lane opens, because a lane may only wait for effects. */
 async function prepare(
-  { io, project, config, agents, rules, options, store, view, budget, interrupt }: WorkerCommandContext,
+  { io, project, config, agents, rules, options, store, view, purse, interrupt }: WorkerCommandContext,
   index: number,
 ): Promise<() => Promise<WorkerEnd>> {
   const [{ Worker }, { createWorkerEffects }, { builtInsOf }] = await Promise.all([
@@ -165,7 +164,7 @@ async function prepare(
       view.observe(index, observation);
     },
     builtIns: opened => {
-      const effects = createWorkerEffects(opened, rules);
+      const effects = createWorkerEffects(opened, rules, purse);
       const made = new Worker({
         engine: () => engine,
         environment: opened,
@@ -176,8 +175,6 @@ async function prepare(
           run: options.run,
           once: options.once,
           untilIdle: options.untilIdle,
-          maxTasks: options.maxTasks,
-          budget,
           interrupt,
           hurry: io.hurry,
         },

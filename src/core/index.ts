@@ -37,7 +37,7 @@ export {
   truth,
   wholeFrom,
 } from './schema.ts';
-export { failedWorker, patienceMs, signalReasons, stoppedBy } from './stop.ts';
+export { exhaustedWorkers, failedWorker, patienceMs, signalReasons, stoppedBy } from './stop.ts';
 export { nearest } from './suggest.ts';
 export {
   type Clock,

@@ -35,7 +35,7 @@ export async function abandonTask({
   const error = errorOf(result);
   const { task, token, workspace, parked } = unfinished;
   if (task !== undefined && (parked === undefined || token !== undefined)) {
-    const isStopped = result.status === 'cancelled' && (await effects.isStopped(interrupt));
+    const isStopped = result.status === 'cancelled' && (await effects.mustStop({ interrupt })) === true;
     const isBlameless = affectsEveryTask.has(error.code) || error.code === 'AGENT_UNAVAILABLE';
     const state = isStopped || wasStopped || isBlameless ? 'released' : 'failed';
     if (workspace?.isUnsaved) await save(effects, workspace);

@@ -1,52 +1,126 @@
+import type { Usage } from '../agents/index.ts';
+import { exhaustedWorkers } from '../core/index.ts';
 import type { RunOptions } from '../engine/index.ts';
 import type { SpendingLimit } from '../workflow/index.ts';
 import type { UnfinishedWork } from './abandon.ts';
 
-/** Spending of a worker, with its limits for all tasks together and for each task. */
-export class WorkerBudget {
-  readonly #all: SpendingLimit;
-  readonly #each: SpendingLimit;
-  #costUsd = 0;
-  #tokens = 0;
+interface PurseOptions {
+  /** Spending limit of all workers of the process together. */
+  readonly budget?: SpendingLimit | undefined;
+  /** Number of tasks that all workers of the process take together. */
+  readonly maxTasks?: number | undefined;
+}
 
-  constructor({
-    budget = {},
-    taskBudget = {},
-  }: {
-    readonly budget?: SpendingLimit | undefined;
-    readonly taskBudget?: SpendingLimit | undefined;
-  }) {
-    this.#all = budget;
-    this.#each = taskBudget;
+interface Amount {
+  readonly costUsd: number;
+  readonly tokens: number;
+}
+
+/** Spending of a run according to its history. */
+type PaidAmount = Pick<UnfinishedWork, 'costUsd' | 'tokens'>;
+
+const nothing: Amount = { costUsd: 0, tokens: 0 };
+
+const plus = (a: Amount, b: PaidAmount): Amount => ({
+  costUsd: a.costUsd + (b.costUsd ?? 0),
+  tokens: a.tokens + b.tokens,
+});
+
+/**
+ * Limits that the workers of a process share. Sessions report what they spend while they run. Workers learn through
+ * effects and a signal that a limit is reached, because lanes share no state.
+ */
+export class Purse {
+  readonly #budget: SpendingLimit;
+  readonly #maxTasks: number;
+  readonly #empty = new AbortController();
+  /** Spending of runs according to their histories. It includes what other processes have spent on them. */
+  readonly #paid = new Map<string, Amount>();
+  /** Sum of `#paid`. */
+  #total = nothing;
+  /** Spending that the sessions of each worker have reported and no history contains yet. */
+  readonly #spent = new Map<string, Amount>();
+  /** Workers that have a task or look for one. */
+  readonly #busy = new Set<string>();
+  #tasks = 0;
+
+  constructor({ budget = {}, maxTasks = Number.POSITIVE_INFINITY }: PurseOptions = {}) {
+    this.#budget = budget;
+    this.#maxTasks = maxTasks;
   }
 
-  get costUsd(): number {
-    return this.#costUsd;
+  /** Aborts when the workers have spent more than their budget. */
+  get signal(): AbortSignal {
+    return this.#empty.signal;
   }
 
-  get isEmpty(): boolean {
+  get hasBudget(): boolean {
+    return this.#budget.costUsd !== undefined || this.#budget.tokens !== undefined;
+  }
+
+  /** Returns the limit that keeps the worker from taking another task, if one does. */
+  reached(worker: string): 'max-tasks' | 'budget' | undefined {
     const { costUsd = 1, tokens = 1 } = this.#left();
-    return costUsd <= 0 || tokens <= 0;
+    if (this.signal.aborted || costUsd <= 0 || tokens <= 0) return 'budget';
+    this.#busy.delete(worker);
+    if (this.#tasks + this.#busy.size >= this.#maxTasks) return 'max-tasks';
+    this.#busy.add(worker);
+    return undefined;
   }
 
-  pay({ costUsd, tokens }: Pick<UnfinishedWork, 'costUsd' | 'tokens'>): void {
-    this.#costUsd += costUsd ?? 0;
-    this.#tokens += tokens;
+  /** Lets another worker take the task that this one found none for. */
+  leave(worker: string): void {
+    this.#busy.delete(worker);
   }
 
-  /** Budget of the next task: the rest of the total, at most the limit of one task. */
-  forOne(): NonNullable<RunOptions['budget']> {
+  countTask(): void {
+    this.#tasks++;
+  }
+
+  spend(worker: string, { inputTokens, outputTokens, costUsd }: Usage): void {
+    if (!this.hasBudget) return;
+    const amount = { costUsd, tokens: inputTokens + outputTokens };
+    this.#spent.set(worker, plus(this.#spent.get(worker) ?? nothing, amount));
+    this.#check();
+  }
+
+  /** Replaces what the worker's sessions reported by what the history of the run says. */
+  pay(worker: string, runId: string, spent: PaidAmount): void {
+    if (!this.hasBudget) return;
+    this.refund(runId);
+    this.#spent.delete(worker);
+    this.#paid.set(runId, plus(nothing, spent));
+    this.#total = plus(this.#total, spent);
+    this.#check();
+  }
+
+  /** Forgets a run that another process continues. */
+  refund(runId: string): void {
+    const { costUsd, tokens } = this.#paid.get(runId) ?? nothing;
+    this.#paid.delete(runId);
+    this.#total = plus(this.#total, { costUsd: -costUsd, tokens: -tokens });
+  }
+
+  /** Budget of a run: the rest of the total, at most the limit of one task. What the run has spent before counts. */
+  forOne(taskBudget: SpendingLimit = {}, runId = ''): NonNullable<RunOptions['budget']> {
     const left = this.#left();
-    const costUsd = least(left.costUsd, this.#each.costUsd);
-    const tokens = least(left.tokens, this.#each.tokens);
+    const before = this.#paid.get(runId) ?? nothing;
+    const costUsd = least(left.costUsd, before.costUsd, taskBudget.costUsd);
+    const tokens = least(left.tokens, before.tokens, taskBudget.tokens);
     return { ...(costUsd === undefined ? {} : { costUsd }), ...(tokens === undefined ? {} : { tokens }) };
   }
 
+  #check(): void {
+    const { costUsd = 0, tokens = 0 } = this.#left();
+    if (costUsd < 0 || tokens < 0) this.#empty.abort(exhaustedWorkers);
+  }
+
   #left(): SpendingLimit {
-    const { costUsd, tokens } = this.#all;
+    const { costUsd, tokens } = this.#budget;
+    const spent = [...this.#spent.values()].reduce(plus, this.#total);
     return {
-      ...(costUsd === undefined ? {} : { costUsd: costUsd - this.#costUsd }),
-      ...(tokens === undefined ? {} : { tokens: tokens - this.#tokens }),
+      ...(costUsd === undefined ? {} : { costUsd: costUsd - spent.costUsd }),
+      ...(tokens === undefined ? {} : { tokens: tokens - spent.tokens }),
     };
   }
 }
@@ -58,5 +132,5 @@ export const isUsedUp = (limit: SpendingLimit = {}, taskBudget: SpendingLimit = 
 const isReached = (limit: number | undefined, budget: number | undefined): boolean =>
   limit !== undefined && budget !== undefined && limit >= budget;
 
-const least = (a: number | undefined, b: number | undefined): number | undefined =>
-  a === undefined ? b : Math.min(a, b ?? a);
+const least = (left: number | undefined, before: number, limit: number | undefined): number | undefined =>
+  left === undefined ? limit : Math.min(Math.max(0, left) + before, limit ?? Number.POSITIVE_INFINITY);

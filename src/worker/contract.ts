@@ -5,6 +5,7 @@ import type { Branches } from '../git/index.ts';
 import type { ClaimState, WorkerRecord } from '../store/index.ts';
 import type { Scope, SpendingLimit } from '../workflow/index.ts';
 import type { TaskSource, WorkerSettings } from '../workflow/yaml/index.ts';
+import type { Purse } from './budget.ts';
 import type { WorkerEffects } from './effects/effects.ts';
 import type { Task, TaskProblem } from './tasks/task.ts';
 import type { WakeReason, WakeSnapshot } from './wake.ts';
@@ -28,6 +29,8 @@ export interface WorkerContext {
   readonly rules: WorkerRules;
   readonly repository: RepositoryOnce;
   readonly branches: Branches;
+  /** Limits that the workers of the process share. */
+  readonly purse: Purse;
 }
 
 /** Reason why a worker ended. */

@@ -1,4 +1,4 @@
-export { isUsedUp } from './budget.ts';
+export { isUsedUp, Purse } from './budget.ts';
 export {
   dispatcher,
   type EndReason,

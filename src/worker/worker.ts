@@ -1,4 +1,4 @@
-import { formatDuration, RepriseError, toTimestamp } from '../core/index.ts';
+import { formatDuration, RepriseError, stoppedBy, toTimestamp } from '../core/index.ts';
 import type { LaneRef } from '../effects/index.ts';
 import {
   type Engine,
@@ -9,9 +9,8 @@ import {
   type RunResult,
 } from '../engine/index.ts';
 import { isHeld } from '../store/index.ts';
-import type { SpendingLimit } from '../workflow/index.ts';
 import { abandonTask, errorOf, type UnfinishedWork } from './abandon.ts';
-import { isUsedUp, WorkerBudget } from './budget.ts';
+import { isUsedUp } from './budget.ts';
 import {
   type Dispatch,
   type EndReason,
@@ -39,9 +38,6 @@ export interface WorkerOptions {
   readonly once?: boolean | undefined;
   /** End when no task is ready and no worker is busy. */
   readonly untilIdle?: boolean | undefined;
-  readonly maxTasks?: number | undefined;
-  /** Spending limit of all its tasks together. */
-  readonly budget?: SpendingLimit | undefined;
   /** Suspends the runs of the worker and ends it. */
   readonly interrupt: AbortSignal;
   /** Stops sessions of a suspended run at once. */
@@ -77,13 +73,16 @@ export class Worker {
   #hasImpossibleTask = false;
   /** Whether its own budget has stopped a run. What is left may be too little to notice. */
   #isBroke = false;
-  readonly #budget: WorkerBudget;
   readonly #tasks: TaskEnd[] = [];
+  /** Costs of its runs, by id. */
+  readonly #costs = new Map<string, number | null>();
+  /** Aborts when its runs must be suspended. */
+  readonly #suspend: AbortSignal;
 
   constructor(dependencies: WorkerDependencies) {
     this.#dependencies = dependencies;
-    const { options, rules } = dependencies;
-    this.#budget = new WorkerBudget({ budget: options.budget, taskBudget: rules.taskBudget });
+    const { options, effects } = dependencies;
+    this.#suspend = AbortSignal.any([options.interrupt, effects.purse.signal]);
   }
 
   get name(): string {
@@ -103,6 +102,7 @@ export class Worker {
     } finally {
       await world.cancel([heart]);
       await world.join([heart]);
+      effects.purse.leave(this.#incarnation);
       await effects.dismiss({ incarnation: this.#incarnation, name: this.#name });
     }
   }
@@ -113,6 +113,8 @@ export class Worker {
 
   /** Observer of its runs: the first events of a run prove that this worker, and not another, has taken it over. */
   readonly observe = (observation: Observation): void => {
+    if (observation.kind === 'agent' && observation.event.type === 'usage')
+      this.#dependencies.effects.purse.spend(this.#incarnation, observation.event);
     const runId = this.#takingOver;
     if (runId === undefined || observation.kind !== 'events') return;
     this.#takingOver = undefined;
@@ -160,7 +162,8 @@ export class Worker {
         !found || isAnythingReady(found) ? await this.#iterate() : { kind: 'nothing', seen: found.seen };
       if (tried.kind === 'progressed') continue;
       if (tried.kind === 'outage') {
-        if ((await this.#waitForServer()) === 'stop') return 'stopped';
+        const woke = await this.#waitForServer();
+        if (woke !== 'time') return woke;
         continue;
       }
       // Another worker may have claimed the task first, or the dispatcher may have chosen to wait or failed.
@@ -176,7 +179,7 @@ export class Worker {
       this.#report({ kind: 'sleeps', why });
       await this.show({ state: 'sleeping', note: why });
       const woke = await this.#sleep(tried.kind === 'nothing' ? tried.seen : (found ?? latest).seen);
-      if (woke === 'stop') return 'stopped';
+      if (woke === 'stopped' || woke === 'budget') return woke;
       this.#report({ kind: 'woke', what: woke });
     }
   }
@@ -210,24 +213,27 @@ export class Worker {
 
   async #mustEnd(): Promise<EndReason | undefined> {
     const { effects, options } = this.#dependencies;
-    const { once, maxTasks } = options;
-    if (await effects.isStopped(options.interrupt)) return 'stopped';
+    const { interrupt, once } = options;
+    const limit = await effects.mustStop({ interrupt, worker: this.#incarnation });
+    if (limit === true) return 'stopped';
     if (once && this.#tasks.length > 0) return 'once';
-    if (maxTasks !== undefined && this.#tasks.length >= maxTasks) return 'max-tasks';
-    return this.#isBroke || this.#budget.isEmpty ? 'budget' : undefined;
+    if (limit) return limit;
+    return this.#isBroke ? 'budget' : undefined;
   }
 
   /** Resumes the first abandoned run that this worker can acquire. Returns whether there was one. */
   async #takeOver(): Promise<boolean> {
     const { effects, rules, options } = this.#dependencies;
+    const { purse } = effects;
     const runs = options.run === undefined ? await effects.abandonedRuns(await effects.now()) : [options.run];
     for (const runId of runs) {
       this.#takingOver = runId;
+      if (purse.hasBudget) purse.pay(this.#incarnation, runId, await effects.unfinishedWork(runId));
       try {
         const workflow = iterationWorkflow(rules);
         const result = await this.#dependencies
           .engine()
-          .resume({ ...this.#limits(), workflow, runId, rerunChanged: true });
+          .resume({ ...this.#limits(runId), workflow, runId, rerunChanged: true });
         // Another worker has finished the run in the meantime.
         if (this.#takingOver !== undefined) continue;
         await this.#ended(result, { isTakenOver: true });
@@ -238,6 +244,7 @@ export class Worker {
         else if (!isLost(thrown)) throw thrown;
         else if (this.#takingOver === undefined) this.#report({ kind: 'lost', runId });
       } finally {
+        if (this.#takingOver !== undefined) purse.refund(runId);
         this.#takingOver = undefined;
       }
     }
@@ -260,33 +267,32 @@ export class Worker {
     }
   }
 
-  #limits(): RunOptions {
-    const { interrupt, hurry } = this.#dependencies.options;
-    return { suspend: interrupt, hurry, budget: this.#budget.forOne() };
+  #limits(runId?: string): RunOptions {
+    const { effects, rules, options } = this.#dependencies;
+    const budget = effects.purse.forOne(rules.taskBudget, runId);
+    return { suspend: this.#suspend, hurry: options.hurry, budget };
   }
 
   async #ended(result: RunResult, { isTakenOver = false } = {}): Promise<IterationResult> {
     const { effects } = this.#dependencies;
     const { runId } = result;
     const unfinished = await effects.unfinishedWork(runId);
-    this.#budget.pay(unfinished);
-    await effects.showWorker({
-      incarnation: this.#incarnation,
-      state: 'dispatching',
-      costUsd: this.#budget.costUsd,
-    });
+    effects.purse.pay(this.#incarnation, runId, unfinished);
+    this.#costs.set(runId, unfinished.costUsd);
+    const costUsd = [...this.#costs.values()].reduce<number>((sum, cost) => sum + (cost ?? 0), 0);
+    await effects.showWorker({ incarnation: this.#incarnation, state: 'dispatching', costUsd });
     const isOutage = result.status === 'failed' && result.error.code === 'AGENT_UNAVAILABLE';
     this.#outages = isOutage ? this.#outages + 1 : 0;
     if (result.status === 'completed') {
       const { task } = result.output as unknown as { readonly task: Dispatch };
       if (task.task === null) return { kind: 'nothing', seen: task.seen };
-      this.#tasks.push({ task: task.task.id, runId, error: undefined });
+      this.#count({ task: task.task.id, runId, error: undefined });
       return { kind: 'progressed' };
     }
     if (result.status === 'suspended') return this.#suspended(result, unfinished);
     if (result.status === 'waiting') {
       const { task } = unfinished;
-      this.#tasks.push({ task, runId, error: undefined, isWaiting: true });
+      this.#count({ task, runId, error: undefined, isWaiting: true });
       this.#report({ kind: 'waits', runId, task, why: whatFor(result) });
       return { kind: 'progressed' };
     }
@@ -294,7 +300,7 @@ export class Worker {
     const wasStopped = isTakenOver && result.status === 'cancelled' && unfinished.wasStopped === true;
     // A task that is given back has not failed either, unless the worker ends with it.
     const isGivenBack = wasStopped || (isOutage && !this.#dependencies.options.once);
-    if (!isGivenBack) this.#tasks.push({ task: unfinished.task, runId, error: errorOf(result) });
+    if (!isGivenBack) this.#count({ task: unfinished.task, runId, error: errorOf(result) });
     await abandonTask({
       effects,
       incarnation: this.#incarnation,
@@ -317,12 +323,17 @@ export class Worker {
   ): IterationResult {
     const { taskBudget } = this.#dependencies.rules;
     if (by === 'budget') {
-      this.#tasks.push({ task, runId, error });
+      this.#count({ task, runId, error });
       this.#isBroke ||= !isUsedUp(limit, taskBudget);
     }
     if (task !== undefined)
       this.#report({ kind: 'suspended', task, runId, reason: firstLineOf(reason), hint: error?.hint });
     return { kind: 'progressed' };
+  }
+
+  #count(end: TaskEnd): void {
+    this.#tasks.push(end);
+    this.#dependencies.effects.purse.countTask();
   }
 
   async #change(seen: WakeSnapshot): Promise<WakeReason> {
@@ -335,7 +346,7 @@ export class Worker {
   }
 
   /** Waits after an outage of the model's server, twice as long each time. */
-  async #waitForServer(): Promise<'time' | 'stop'> {
+  async #waitForServer(): Promise<'time' | StopReason> {
     const { effects } = this.#dependencies;
     const ms = Math.min(longestOutageMs, firstOutageMs * 2 ** Math.max(0, this.#outages - 1));
     const why = `the model's server cannot be reached; trying again in ${formatDuration(ms)}`;
@@ -349,26 +360,32 @@ export class Worker {
   }
 
   /** Sleeps until the state differs from `seen` or the worker is asked to stop. */
-  #sleep(seen: WakeSnapshot): Promise<WakeReason | 'stop'> {
+  #sleep(seen: WakeSnapshot): Promise<WakeReason | StopReason> {
     return this.#sleepUntil(() => this.#change(seen));
   }
 
-  async #sleepUntil<Reason extends string>(wake: () => Promise<Reason>): Promise<Reason | 'stop'> {
-    const { environment, effects, options } = this.#dependencies;
+  async #sleepUntil<Reason extends string>(wake: () => Promise<Reason>): Promise<Reason | StopReason> {
+    const { environment, effects } = this.#dependencies;
     const { world } = environment;
-    const mail = world.mailbox<Reason | 'stop'>(`worker:${this.#incarnation}:${this.#sleeps++}`);
+    effects.purse.leave(this.#incarnation);
+    const mail = world.mailbox<Reason | 'stop' | 'budget'>(`worker:${this.#incarnation}:${this.#sleeps++}`);
     const lanes: LaneRef[] = [
       world.fork(() => ignoreCancellation(async () => mail.send(await wake()))),
       world.fork(() =>
         ignoreCancellation(async () => {
-          await effects.interrupted(options.interrupt);
-          await mail.send('stop');
+          const reason = await effects.interrupted(this.#suspend);
+          await mail.send(stoppedBy(reason) === 'budget' ? 'budget' : 'stop');
         }),
       ),
     ];
     try {
       const news = await mail.receiveAll();
-      return news.includes('stop') ? 'stop' : (news[0] ?? 'stop');
+      const [first = 'stop'] = news;
+      return first === 'stop' || news.includes('stop')
+        ? 'stopped'
+        : news.includes('budget')
+          ? 'budget'
+          : first;
     } finally {
       await world.cancel(lanes);
       await world.join(lanes);
@@ -386,6 +403,9 @@ export class Worker {
     this.#dependencies.report(news);
   }
 }
+
+/** Why a sleeping worker ends. */
+type StopReason = Extract<EndReason, 'stopped' | 'budget'>;
 
 /** Result of an iteration. */
 type IterationResult =

@@ -191,3 +191,52 @@ describe('a model', () => {
     expect(project.landed()).toEqual(['one']);
   });
 });
+
+describe('the limits of a command with several workers', () => {
+  const tasks = Object.fromEntries(Array.from({ length: 6 }, (_, index) => [`t${index}`, `# T${index}\n`]));
+  // Every session waits until the marks show that all three workers are at work.
+  const paid = `
+    echo $REPRISE_TASK >> $MARKS
+    until [ "$(wc -l < $MARKS)" -ge 3 ]; do sleep 0.02; done
+    echo x > $REPRISE_TASK.txt
+    echo '{"type":"usage","inputTokens":1,"outputTokens":1,"costUsd":1}'
+    echo '{"type":"result","text":"<next>land</next>"}'`;
+
+  it('apply to their sum: --budget suspends sessions that run at the same time, and the next worker continues', {
+    timeout: limit,
+  }, async () => {
+    const project = workerProject({ agents: { implement: paid }, tasks });
+    const worker = await project.worker(['--workers', '3', '--budget', '2', '--until-idle']).ended;
+    expect(worker.code, worker.stderr).toBe(4);
+    expect(project.marks()).toHaveLength(3);
+    expect(worker.stderr).toContain('the workers of this process have used up their budget');
+    expect(project.landed().length).toBeLessThanOrEqual(2);
+    const runs = await project.inStore(store => store.list());
+    expect(runs.filter(({ suspension }) => suspension?.by === 'budget').length).toBeGreaterThan(0);
+
+    const second = await project.worker(['--workers', '2', '--until-idle']).ended;
+    expect(second.code, second.stderr).toBe(0);
+    expect([...project.landed()].sort()).toEqual(Object.keys(tasks));
+  });
+
+  it('apply to their sum: what an earlier worker has spent on a run counts', { timeout: limit }, async () => {
+    const hang = `echo x >> $MARKS; echo '{"type":"usage","inputTokens":1,"outputTokens":1,"costUsd":3}'; exec sleep 1000`;
+    const project = workerProject({ agents: { implement: hang }, tasks: { one: '# One\n' } });
+    const first = await project.worker(['--budget', '2', '--until-idle']).ended;
+    expect(first.code, first.stderr).toBe(4);
+    const second = await project.worker(['--budget', '3', '--until-idle']).ended;
+    expect(second.code, second.stderr).toBe(4);
+    expect(project.marks()).toHaveLength(1);
+    const third = await project.worker(['--budget', '5', '--until-idle']).ended;
+    expect(third.code, third.stderr).toBe(4);
+    expect(project.marks()).toHaveLength(2);
+    expect((await project.leftovers()).processes).toEqual([]);
+  });
+
+  it('apply to their sum: --max-tasks', { timeout: limit }, async () => {
+    const project = workerProject({ agents: { implement: paid }, tasks });
+    const worker = await project.worker(['--workers', '3', '--max-tasks', '4']).ended;
+    expect(worker.code, worker.stderr).toBe(0);
+    expect(project.landed()).toHaveLength(4);
+  });
+});

@@ -4,6 +4,7 @@ import { Lab, plainEnvironment } from '../../src/git/test-support.ts';
 import { liveHost, openEngine } from '../../src/project/open-engine.ts';
 import { memoryStore } from '../../src/store/memory.ts';
 import type { EventStore } from '../../src/store/port.ts';
+import { Purse } from '../../src/worker/budget.ts';
 import type { WorkerNews, WorkerRules } from '../../src/worker/contract.ts';
 import { createWorkerEffects } from '../../src/worker/effects/effects.ts';
 import { builtInsOf } from '../../src/worker/steps/built-in.ts';
@@ -59,13 +60,13 @@ async function workOnce(lab: Lab, { tracer, store }: { tracer: Tracer; store: Ev
     store,
     host: liveHost(tracer),
     builtIns: opened => {
-      const effects = createWorkerEffects(opened, rules);
+      const effects = createWorkerEffects(opened, rules, new Purse({ maxTasks: 1 }));
       const made = new Worker({
         engine: () => engine,
         environment: opened,
         effects,
         rules,
-        options: { maxTasks: 1, interrupt: interrupt.signal },
+        options: { interrupt: interrupt.signal },
         report: news => reports.push(wordsOf(news)),
       });
       worker = made;

@@ -153,10 +153,13 @@ function isDue(node: NodeState, timer: TimerName): boolean {
 
 const isStopping = (state: RunState): boolean => state.cancel !== undefined || state.suspended !== undefined;
 
-const suspension = (reason: string): NewEvent => ({
-  type: 'run.suspended',
-  data: { by: stoppedBy(reason), reason },
-});
+function suspension(reason: string): NewEvent {
+  const by = stoppedBy(reason);
+  if (by !== 'budget') return { type: 'run.suspended', data: { by, reason } };
+  const hint = 'raise `--budget`; the next worker continues the run';
+  const error = { code: 'BUDGET_EXCEEDED', message: reason, hint };
+  return { type: 'run.suspended', data: { by, reason, error } };
+}
 
 /** Returns the event for an exhausted budget. A higher budget and a resume continue the run. */
 export const budgetSuspension = (error: ErrorData, limit: SpendingLimit = {}): NewEvent => ({

@@ -25,6 +25,12 @@ export interface WorkerShow extends WorkerActivity {
   readonly costUsd?: number | null;
 }
 
+export interface StopQuery {
+  readonly interrupt: AbortSignal;
+  /** Incarnation of a worker that wants to take a task. */
+  readonly worker?: string | undefined;
+}
+
 const idle = { task: undefined, agent: undefined, runId: undefined, note: undefined };
 
 const pollMs = 500;
@@ -32,7 +38,7 @@ const pollMs = 500;
 const listEvery = 20;
 
 /** Effects of the loop that runs a worker's tasks. */
-export function loopEffects({ environment, rules, branches }: WorkerContext) {
+export function loopEffects({ environment, rules, branches, purse }: WorkerContext) {
   const { world, clock, ids, store, self } = environment;
   const { branch, tasks, taskBudget } = rules;
 
@@ -125,13 +131,17 @@ export function loopEffects({ environment, rules, branches }: WorkerContext) {
       perform: ({ incarnation }) => store.workers.remove(incarnation),
     }),
 
-    /** Returns whether this process was asked to stop. */
-    isStopped: world.effect<AbortSignal, boolean>({
+    /** Limits that the workers of the process share. Only the effects of this room and observers use it. */
+    purse,
+
+    /** Returns whether this process was asked to stop, or else the limit that keeps the worker from taking a task. */
+    mustStop: world.effect<StopQuery, boolean | 'max-tasks' | 'budget'>({
       name: 'keyboard.stopped',
       span: 'short',
       answer: 'tape',
       taped: { args: () => undefined },
-      perform: interrupt => interrupt.aborted,
+      perform: ({ interrupt, worker }) =>
+        interrupt.aborted || (worker !== undefined && purse.reached(worker)) || false,
     }),
 
     /** Lists abandoned worker runs, oldest first. */

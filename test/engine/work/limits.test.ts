@@ -111,6 +111,20 @@ describe('a spending budget', () => {
     expect(unit.types).not.toContain('session.started');
   });
 
+  test('that the last message of a session exceeds keeps the answer, which is not paid for again', async () => {
+    const lab = await workLab();
+    const source = `
+      const session_id = process.argv[process.argv.indexOf('--session-id') + 1];
+      const usage = { input_tokens: 1, output_tokens: 1 };
+      const result = { type: 'result', subtype: 'success', is_error: false, result: 'done', total_cost_usd: 2, usage, session_id };
+      for (const line of [{ type: 'system', subtype: 'init', session_id }, result]) console.log(JSON.stringify(line));`;
+    const agent = agentOf({ kind: 'claude', command: lab.program(source) });
+    const unit = await withAgent(lab, agent, { costUsd: 1 });
+    expect(await unit.work()).toMatchObject({ kind: 'suspended', error: { code: 'BUDGET_EXCEEDED' } });
+    expect(await unit.work()).toEqual({ kind: 'completed', output: { text: 'done' } });
+    expect(unit.of('session.started')).toHaveLength(1);
+  });
+
   test('is shared by the sessions of an attempt', async () => {
     const lab = await workLab();
     const source = `${usage({ costUsd: 0.6, inputTokens: 1 })} console.log('{"type":"result","text":"x"}')`;

@@ -118,7 +118,7 @@ async function converse(lane: SessionLane, plan: SessionPlan, key: string): Prom
   if (turn.result.kind !== 'cancelled' && isBlind(left, account.usage))
     effects.noticeBlind(runId, agent.name);
   const end = await endOf(lane, plan, turn);
-  await endSession(lane, account, outcomeOf(end, turn), resultOf(end));
+  await endSession(lane, account, outcomeOf(end, turn), resultOf(end, turn));
   return { ...account, ...end };
 }
 
@@ -215,11 +215,17 @@ const endSession = (
 
 type SessionEnded = EventOf<'session.ended'>['data'];
 
-/** Returns the part of a result that makes it unnecessary to repeat the session after a crash. */
-function resultOf(end: Awaited<ReturnType<typeof endOf>>): Pick<SessionEnded, 'answer' | 'error'> {
+/**
+ * Returns the part of a result that makes it unnecessary to repeat the session after a crash, or after its last message
+ * has exhausted the budget.
+ */
+function resultOf(
+  end: Awaited<ReturnType<typeof endOf>>,
+  { result }: Extract<SessionTurn, { kind: 'end' }>,
+): Pick<SessionEnded, 'answer' | 'error'> {
   if (end.kind === 'failed') return end.isLost ? {} : { error: end.error };
-  if (end.kind === 'paused') return {};
-  const { text, structured } = end;
+  if (result.kind !== 'ok') return {};
+  const { text, structured } = result;
   return { answer: { text, ...(structured === undefined ? {} : { structured }) } };
 }
 
