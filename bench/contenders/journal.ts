@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { openEngine } from '../../src/index.ts';
 import { openRunJournal } from '../../src/project/journal/run-journal.ts';
+import { locateState } from '../../src/project/state.ts';
 import { contend } from '../lib/contend.ts';
 import { median } from '../lib/stats.ts';
 import { type Shape, shapes } from './workflows.ts';
@@ -17,13 +18,16 @@ const surroundings = {
 /** Everything that a run needs: a store, an engine, and optionally a journal. */
 async function open(root: string, isJournalled: boolean) {
   mkdirSync(root, { recursive: true });
-  const project = { root, stateDir: join(root, '.reprise', 'state'), commandSuffix: '' };
+  const env = {};
+  const state = locateState({ root, env, given: join(root, '.reprise', 'state') });
+  const project = { root, env, state, stateDir: state.folder, commandSuffix: '' };
   const journal = isJournalled
     ? openRunJournal({ io: surroundings, project, command: { command: 'run', args: ['chain'] } })
     : undefined;
   const { engine, close } = await openEngine({
     root,
-    env: {},
+    env,
+    state,
     ...(journal ? { host: journal.host } : {}),
   });
   return {

@@ -6,7 +6,7 @@ import type { NamedPath } from '../effects/redact/index.ts';
 import type { Git } from '../git/index.ts';
 import type { CaseManifest } from './manifest/manifest.ts';
 import type { Program } from './perform/perform.ts';
-import type { Stage } from './perform/stage.ts';
+import { type Stage, stateOf } from './perform/stage.ts';
 
 export interface Packages {
   /** Nearest `node_modules` folder of the project, if there is one. */
@@ -43,6 +43,7 @@ export const madeNow = async (
 /** Returns the folders of a stage with their names on tapes. */
 export const stagePaths = ({ folder, repo, home }: Stage): readonly NamedPath[] => [
   { name: 'repo', path: repo },
+  { name: 'state', path: stateOf(repo) },
   { name: 'home', path: home },
   { name: 'stage', path: folder },
 ];

@@ -38,7 +38,7 @@ Exit codes: 0 ok, 1 failed, 2 wrong usage or definition, 3 waiting for an
 approval or signal, 4 over budget, 5 replay diverged, 6 cannot land,
 130 and 143 stopped by a signal.`;
 
-const stateDirHelp = 'folder of the store and logs (default: $REPRISE_STATE_DIR, or .reprise/state)';
+const stateDirHelp = 'folder of the store and logs (default: $REPRISE_STATE_DIR, or .git/reprise)';
 
 /** Runs the command that the arguments name and resolves with its exit code. Rejects with the error of the command. */
 export async function runProgram(args: readonly string[], io: CommandIo): Promise<number> {

@@ -51,7 +51,7 @@ interface DiffContext {
 async function diffText({ step, workspace }: UnitWork, { io, project, stat }: DiffContext): Promise<string> {
   const repository = await openRepository({ cwd: project.root, inheritEnv: io.env });
   const { base, branch, saved } = workspace;
-  const folder = resolve(project.root, workspace.path);
+  const folder = resolve(project.state.historyRoot, workspace.path);
   if (!step.hasEnded && existsSync(folder))
     return diffOf({ repository, base, head: { workspace: folder }, stat });
   const { git } = repository;

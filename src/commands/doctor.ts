@@ -12,8 +12,10 @@ import {
   exitCodes,
   findProject,
   findUpwards,
+  ignoredFolders,
   loadAgents,
   openStore,
+  openStoredRuns,
   type Project,
   type ProjectOptions,
   readConfig,
@@ -146,10 +148,12 @@ const bash: Checkup = async patient => {
   };
 };
 
-const store: Checkup = async ({ project: { stateDir } }) => {
+const store: Checkup = async ({ project }) => {
   const name = 'store';
-  const file = storeFile(stateDir);
   try {
+    const { stateDir } = project;
+    const file = storeFile(stateDir);
+    await (await openStoredRuns(project, 'readonly'))?.close();
     const mode = existsSync(file) ? await probe(stateDir) : await probeFor(stateDir);
     if (mode.journal === 'wal' && mode.synchronous === full)
       return { name, level: 'ok', message: `${file} (write-ahead log, every commit synced)` };
@@ -200,21 +204,29 @@ const nearestFolder = (path: string): string => findUpwards(path, existsSync) ??
 
 const ignored: Checkup = async patient => {
   const name = 'ignored';
-  const { root, stateDir } = patient.project;
   if ((await output(patient, 'git', ['rev-parse', '--is-inside-work-tree'])) === undefined)
     return { name, level: 'ok', message: 'not in a git repository' };
-  const isIgnored = await output(patient, 'git', ['check-ignore', join(stateDir, 'reprise.db')]);
-  if (isIgnored !== undefined || !stateDir.startsWith(root))
-    return { name, level: 'ok', message: 'git ignores the state' };
-  if (!existsSync(storeFile(stateDir)))
-    return { name, level: 'ok', message: 'the first run will add .reprise/state/ to .git/info/exclude' };
+  const [folder = ''] = ignoredFolders;
+  if ((await output(patient, 'git', ['check-ignore', `${folder}x`])) !== undefined)
+    return { name, level: 'ok', message: `git ignores ${folder}` };
+  if (!existsSync(join(patient.project.root, folder)))
+    return { name, level: 'ok', message: `the first run will add ${folder} to .git/info/exclude` };
   return {
     name,
     level: 'warn',
-    message: `git does not ignore ${stateDir}`,
-    next: 'add .reprise/state/ and .reprise/workspaces/ to .git/info/exclude or .gitignore',
+    message: `git does not ignore ${folder}`,
+    next: `add ${folder} to .git/info/exclude or .gitignore`,
   };
 };
+
+/** `undefined` if git refuses the repository, which the check of the store reports. */
+function stateFolderOf(project: Project): string | undefined {
+  try {
+    return project.stateDir;
+  } catch {
+    return undefined;
+  }
+}
 
 const config: Checkup = async ({ project, io }) => {
   const name = 'config';
@@ -234,9 +246,9 @@ const config: Checkup = async ({ project, io }) => {
 const mebibyte = 2 ** 20;
 const freeMiB = { fail: 50, warn: 1024 };
 
-const disk: Checkup = async ({ project: { stateDir } }) => {
+const disk: Checkup = async ({ project }) => {
   const name = 'disk';
-  const folder = nearestFolder(stateDir);
+  const folder = nearestFolder(stateFolderOf(project) ?? project.root);
   const { bavail, bsize } = await statfs(folder);
   const free = Math.floor((bavail * bsize) / mebibyte);
   const message = `${free} MiB free in ${folder}`;

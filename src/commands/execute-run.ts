@@ -7,7 +7,7 @@ import {
   type CommandIo,
   displayPath,
   type ExitCode,
-  excludeFromGit,
+  excludeWorkspaces,
   exitCodeOfError,
   exitCodeOfResult,
   exitCodes,
@@ -15,7 +15,6 @@ import {
   openEngine,
   type Project,
   readConfig,
-  storeFile,
   styleOf,
   userName,
   worktreesOf,
@@ -51,7 +50,7 @@ export async function executeRun(request: Execution): Promise<ExitCode> {
   const config = await readConfig(project, io);
   const runOptions = limitsOf({ io, definition, options }, config);
   const agents = await agentsFor(definition.model, { project, io }, async () => config);
-  if (!project.host && !existsSync(storeFile(project.stateDir))) excludeFromGit(project.root, io.env);
+  excludeWorkspaces(project);
   // Each leg has its own engine and journal, as if it were a separate process.
   const session = async (
     resumed: string | undefined,
@@ -212,8 +211,8 @@ async function showEnd({
         history,
         workflow: definition.model,
         stateDir,
-        root: displayPath(io, project.root),
-        isThere: path => existsSync(join(project.root, path)),
+        root: displayPath(io, project.state.historyRoot),
+        isThere: path => existsSync(join(project.state.historyRoot, path)),
         commandSuffix,
         ...styleOf(io, 'err'),
       }),

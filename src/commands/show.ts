@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { toTimestamp } from '../core/index.ts';
 import { canonicalOrder, digestsOf } from '../engine/history/index.ts';
 import type { Waiting } from '../engine/index.ts';
+import { type HistoryFolders, resolveRecorded } from '../engine/index.ts';
 import { stalledText } from '../git/index.ts';
 import {
   type CommandIo,
@@ -26,7 +27,7 @@ import { jsonText } from '../terminal/index.ts';
 import { knownCost, type RunStatusReport, runStatusOf, type StepProgress, safeLine } from '../view/index.ts';
 
 /** JSON fields for the work of a step or copy; empty without an agent or a workspace. */
-function describeWork(step: StepProgress): object {
+function describeWork(step: StepProgress, folders: HistoryFolders): object {
   const { work, spent, fanOut, item } = step;
   const { workspace, session, selection, landings, denials, artifacts } = work;
   return {
@@ -47,7 +48,9 @@ function describeWork(step: StepProgress): object {
     ...(spent.sessions > 0 ? { cost: knownCost(spent), tokens: spent.tokens } : {}),
     ...(landings.length > 0 ? { landings } : {}),
     ...(denials.length > 0 ? { denials } : {}),
-    ...(artifacts.length > 0 ? { artifacts } : {}),
+    ...(artifacts.length > 0
+      ? { artifacts: artifacts.map(({ name, path }) => ({ name, path: resolveRecorded(folders, path) })) }
+      : {}),
   };
 }
 
@@ -85,8 +88,8 @@ export async function showCommand(
         history,
         running,
         stateDir: displayPath(io, project.stateDir),
-        root: displayPath(io, project.root),
-        isThere: path => existsSync(join(project.root, path)),
+        root: displayPath(io, project.state.historyRoot),
+        isThere: path => existsSync(join(project.state.historyRoot, path)),
         commandSuffix: project.commandSuffix,
         ...styleOf(io, 'out'),
       }),
@@ -165,14 +168,14 @@ function describe({ run, report, ownership }: ShownRun, project: Project) {
             host: ownership.owner.host,
             lease_until: ownership.owner.expiresAt,
           },
-    steps: report.view.steps.map(describeStep),
+    steps: report.view.steps.map(step => describeStep(step, project)),
     cost: knownCost(report.view.spent),
     waiting: report.waiting,
     ...('waiting' in end ? {} : end),
   };
 }
 
-const describeStep = (step: StepProgress) => {
+const describeStep = (step: StepProgress, folders: HistoryFolders) => {
   const { path, status, attempt, startedAt, endedAt, error } = step;
   return {
     path,
@@ -180,7 +183,7 @@ const describeStep = (step: StepProgress) => {
     attempts: attempt,
     started_at: startedAt === undefined ? null : toTimestamp(startedAt),
     ended_at: endedAt === undefined ? null : toTimestamp(endedAt),
-    ...describeWork(step),
+    ...describeWork(step, folders),
     // A completed step may still hold the error of an earlier attempt.
     ...(error === undefined || status === 'completed' ? {} : { error }),
   };

@@ -138,7 +138,7 @@ function locksOf({ project, repository, agents }: TaskContext, people: WorkersAn
   const nameOf = (owner: Owner): string => nameOfOwner(owner, people);
   const names = [...new Set([dispatcher, ...agents.keys()])];
   const places = names.flatMap(name =>
-    slotsOf(project.stateDir, name).map(({ slot: context, lock }): LockFact => {
+    slotsOf(project.state.slots, name).map(({ slot: context, lock }): LockFact => {
       const holder = holderOf(lock, nameOf);
       const waiting = workers.flatMap(({ fact: { worker, life } }) =>
         name === dispatcher && life !== 'dead' && worker.note === waitsToDispatch ? worker.name : [],

@@ -1,15 +1,13 @@
-import { existsSync } from 'node:fs';
 import { nearest, RepriseError, toTimestamp } from '../core/index.ts';
 import {
   type CommandIo,
   type ExitCode,
-  excludeFromGit,
+  excludeWorkspaces,
   exitCodes,
-  openStore,
+  openState,
   openStoredRuns,
   type Project,
   type StoreMode,
-  storeFile,
   styleOf,
   userName,
   writeLines,
@@ -196,12 +194,11 @@ async function claimTask({ context, task: { id, task, status }, by }: ClaimComma
   }
 }
 
-async function storeToWrite({ project, io }: TaskContext): Promise<EventStore> {
-  const { stateDir, host, root } = project;
-  const hosted = await host?.openStore?.(stateDir, { readonly: false });
+async function storeToWrite({ project }: TaskContext): Promise<EventStore> {
+  const hosted = await project.host?.openStore?.(project.stateDir, { readonly: false });
   if (hosted) return hosted;
-  if (!existsSync(storeFile(stateDir))) excludeFromGit(root, io.env);
-  return openStore(stateDir);
+  excludeWorkspaces(project);
+  return openState({ ...project, mode: 'writable' });
 }
 
 const held = ({ task, by, runId, at }: Claim): RepriseError =>

@@ -1,28 +1,27 @@
-import { existsSync } from 'node:fs';
 import type { AgentDefinitions } from '../agents/index.ts';
 import { type ErrorData, failedWorker, RepriseError } from '../core/index.ts';
 import type { Observation } from '../engine/index.ts';
 import {
   type CommandIo,
   type ExitCode,
-  excludeFromGit,
+  excludeWorkspaces,
   exitCodeOfError,
   exitCodes,
   findProject,
   liveHost,
   loadAgents,
   openEngine,
-  openStore,
+  openState,
   type Project,
   type ProjectOptions,
   readConfig,
-  storeFile,
   styleOf,
   workerRules,
   worktreesOf,
   writeLines,
 } from '../project/index.ts';
 import type { WorkerJournals } from '../project/journal/index.ts';
+import type { EventStore } from '../store/index.ts';
 import { jsonText, type WorkersReporter } from '../terminal/index.ts';
 import { Purse, type TaskEnd, type WorkerEnd, type WorkerNews, type WorkerRules } from '../worker/index.ts';
 import type { Config } from '../workflow/yaml/index.ts';
@@ -56,11 +55,11 @@ export async function workerCommand(
   const config = await readConfig(project, io);
   const agents = await loadAgents({ project, io }, config);
   const rules = await workerRules({ io, project, config, agents }, options);
-  if (!project.host && !existsSync(storeFile(project.stateDir))) excludeFromGit(project.root, io.env);
+  excludeWorkspaces(project);
   const view = await openWorkersView(io, { ...options, branch: rules.branch });
   const store =
     (await project.host?.openStore?.(project.stateDir, { readonly: false })) ??
-    (await openStore(project.stateDir));
+    (await openState({ ...project, mode: 'writable' }));
   try {
     const indexes = Array.from({ length: options.workers ?? 1 }, (_, index) => index);
     const { budget, maxTasks } = options;
@@ -120,7 +119,7 @@ interface WorkerCommandContext {
   readonly agents: AgentDefinitions;
   readonly rules: WorkerRules;
   readonly options: WorkerCommandOptions;
-  readonly store: Awaited<ReturnType<typeof openStore>>;
+  readonly store: EventStore;
   readonly view: WorkersReporter;
   readonly purse: Purse;
   /** Aborts when the workers have to stop. */

@@ -72,6 +72,8 @@ export const errorCatalogue = {
   DEFINITION_CHANGED: 'Steps that have already run have changed in the definition.',
   STORE_FAILED: 'The event store could not be read or written.',
   STORE_NEWER: 'The store was written by a newer version of Reprise.',
+  STORE_OLDER:
+    'The store was written by an older Reprise and was opened read-only, so it cannot be migrated.',
   STORE_EMPTY: 'Another process is still creating the store; it is empty so far.',
   // Steps
   STEP_FAILED: 'The function of a step threw an error.',

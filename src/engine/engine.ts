@@ -333,7 +333,8 @@ export class Engine {
 
   async #loop({ state, runId, lease, options, usedMs }: LoopStart): Promise<void> {
     const { workflow } = state.graph.root;
-    state.root = this.#environment.projectRoot;
+    const { projectRoot, historyRoot: root = projectRoot, stateDir } = this.#environment;
+    state.folders = { root, stateDir };
     const own = new AbortController();
     const totalMs = options.budgetMs ?? workflow.budgetMs;
     const loop = new RunLoop({

@@ -17,8 +17,12 @@ export interface Environment {
   readonly self: Omit<Owner, 'incarnation'>;
   /** Absolute path of the project, where shell steps run. */
   readonly projectRoot: string;
+  /** Folder that paths in histories are relative to, the same in every worktree. Defaults to `projectRoot`. */
+  readonly historyRoot?: string | undefined;
   /** Folder for logs and scratch files. */
   readonly stateDir: string;
+  /** Folder for the slots of agents, which other projects do not share. Defaults to `stateDir`. */
+  readonly slotDir?: string | undefined;
   /** Environment variables that shell steps inherit. */
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly settings: EngineSettings;

@@ -17,7 +17,15 @@ export {
   type WorkScript,
   type WorktreeSettings,
 } from './environment.ts';
-export { attemptFileName, logFile, logFolder, unitFileName } from './log-files.ts';
+export {
+  attemptFileName,
+  type HistoryFolders,
+  logFile,
+  logFolder,
+  recordedPath,
+  resolveRecorded,
+  unitFileName,
+} from './log-files.ts';
 export { outsideEffects } from './outside-effects.ts';
 export type { LoopMessage, StepEnd } from './run/messages.ts';
 export { findReadySteps } from './run/planner.ts';

@@ -1,4 +1,4 @@
-import { join } from 'node:path';
+import { join, relative, resolve, sep } from 'node:path';
 import { unitOf } from './state/graph.ts';
 
 /** Identifies an attempt of a step or of a copy of a step. */
@@ -16,6 +16,27 @@ export const unitFileName = ({ step, worker }: Omit<AttemptOf, 'attempt'>): stri
 
 /** Returns the file name prefix of one attempt. */
 export const attemptFileName = (of: AttemptOf): string => `${unitFileName(of)}.${of.attempt}`;
+
+/** Folders that paths in a history refer to. */
+export interface HistoryFolders {
+  readonly root: string;
+  readonly stateDir: string;
+}
+
+/** Name of the state folder in histories, wherever the folder is. */
+const stateInHistories = '.reprise/state/';
+
+/** Returns the path of a file or folder that a history names, absolute if the folders are. */
+export const resolveRecorded = ({ root, stateDir }: HistoryFolders, path: string): string =>
+  path.startsWith(stateInHistories) ? join(stateDir, path.slice(stateInHistories.length)) : join(root, path);
+
+/** Returns the name of a file or folder for a history: below the state folder, or relative to the root. */
+export function recordedPath({ root, stateDir }: HistoryFolders, path: string): string {
+  const inState = relative(stateDir, path);
+  return inState.startsWith('..') || resolve(inState) === inState
+    ? relative(root, path)
+    : `${stateInHistories}${inState.split(sep).join('/')}`;
+}
 
 /** Returns the folder that contains the logs of a run. */
 export const logFolder = (stateDir: string, runId: string): string => join(stateDir, 'logs', runId);

@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync, statSync } from 'node:fs';
-import { dirname, sep } from 'node:path';
+import { dirname, join, sep } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { RepriseError } from '../core/index.ts';
 import { describeStartFailure, processesNamed, type RunProgram, runProgram } from '../process/index.ts';
@@ -83,6 +83,34 @@ export function gitNow({ cwd, env }: GitPlace, args: readonly string[]): string 
     encoding: 'utf8',
   });
   return status === 0 ? stdout.replace(/\n$/, '') : undefined;
+}
+
+type Asked =
+  | { readonly ok: true; readonly output: string }
+  /** `isOutside`: git works, and the folder is in no repository. */
+  | { readonly ok: false; readonly isOutside: boolean; readonly why: string };
+
+/** Like `gitNow`, but tells why git gave no answer. */
+export function askGitNow({ cwd, env }: GitPlace, args: readonly string[]): Asked {
+  const { status, stdout, stderr, error } = spawnSync('git', [...gitArguments('run'), ...args], {
+    cwd,
+    env: { ...gitEnvironment(env, {}), LC_ALL: 'C' },
+    stdio: ['ignore', 'pipe', 'pipe'],
+    encoding: 'utf8',
+  });
+  if (status === 0) return { ok: true, output: stdout.replace(/\n$/, '') };
+  if (error)
+    return { ok: false, isOutside: !hasGitFolder(cwd), why: `git cannot be started: ${error.message}` };
+  // Git also says "not a git repository: <path>" of a worktree or a GIT_DIR whose repository is missing.
+  const isOutside = /^fatal: not a git repository \(or any/m.test(stderr);
+  return { ok: false, isOutside, why: lastLines(stderr) };
+}
+
+function hasGitFolder(start: string): boolean {
+  for (let folder = start; ; folder = dirname(folder)) {
+    if (existsSync(join(folder, '.git'))) return true;
+    if (dirname(folder) === folder) return false;
+  }
 }
 
 /** Error for an exit code that the caller did not expect. */

@@ -29,4 +29,11 @@ export type {
 export { findPortRange, type PortRange } from './ports.ts';
 export { pushBranch } from './push.ts';
 export { type Branches, branchesOf, branchTip, readHead, resolveBase, resolveCommit } from './refs.ts';
-export { commonDirNow, makeRecentDurable, openRepository, type Repository } from './repository.ts';
+export {
+  commonDirNow,
+  locateNow,
+  mainWorktreeNow,
+  makeRecentDurable,
+  openRepository,
+  type Repository,
+} from './repository.ts';

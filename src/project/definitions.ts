@@ -1,6 +1,7 @@
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { basename, dirname, extname, join, relative, resolve } from 'node:path';
 import { type HistoryEvent, nearest, RepriseError } from '../core/index.ts';
+import { recordedPath, resolveRecorded } from '../engine/index.ts';
 import { workerSource } from '../worker/index.ts';
 import { DefinitionError, type Problem, type WorkflowModel } from '../workflow/index.ts';
 import type { WorkflowText } from '../workflow/yaml/index.ts';
@@ -52,9 +53,9 @@ function locateWorkflow(
 }
 
 /** Finds the definition that a run has recorded, relative to the project's root. Throws WORKFLOW_NOT_FOUND. */
-function locateSource(source: string, { root }: Project): WorkflowLocation {
+function locateSource(source: string, project: Project): WorkflowLocation {
   for (const { name, exportName } of readings(source)) {
-    const file = fileAt(resolve(root, name));
+    const file = fileAt(resolveRecorded(project, name));
     if (file) return { file, exportName };
   }
   throw new RepriseError('WORKFLOW_NOT_FOUND', `the definition of the run, ${source}, no longer exists`, {
@@ -135,9 +136,13 @@ export async function loadRecordedDefinition(
   return loadLocation(locateSource(source, context.project), context);
 }
 
+/** Only a workflow that a command has written is in the state folder, so others need not look it up. */
+const sourceOf = (project: Project, file: string): string =>
+  /[/\\]adhoc[/\\][^/\\]*$/.test(file) ? recordedPath(project, file) : relative(project.root, file);
+
 async function loadLocation(location: WorkflowLocation, context: ProjectContext): Promise<LoadedDefinition> {
   const { file } = location;
-  const source = relative(context.project.root, file);
+  const source = sourceOf(context.project, file);
   const revise = context.io.host?.revise ?? (model => model);
   if (isYamlFile(file)) {
     const once = context.project.host?.once ?? everyTime;

@@ -24,17 +24,14 @@ export {
   type OpenEngineOptions,
   type OpenedEngine,
   openEngine,
-  openStore,
-  storeFile,
 } from './open-engine.ts';
+export { openState, openStore, type StoreMode } from './open-state.ts';
 export {
   commandSuffix,
   configFile,
   displayPath,
-  excludeFromGit,
   findProject,
   findUpwards,
-  ignoredFolders,
   type Project,
   type ProjectContext,
   type ProjectOptions,
@@ -49,7 +46,6 @@ export {
   ownershipOf,
   requireNotEnded,
   type ShownStatus,
-  type StoreMode,
   selectRun,
   selectUnit,
   shownStatus,
@@ -57,4 +53,10 @@ export {
   unitWork,
   withStoredRuns,
 } from './runs.ts';
+export {
+  excludeFromGit,
+  excludeWorkspaces,
+  ignoredFolders,
+  storeFile,
+} from './state.ts';
 export { workerRules } from './worker-rules.ts';

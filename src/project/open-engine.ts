@@ -1,4 +1,3 @@
-import { join } from 'node:path';
 import { type AgentDefinition, builtInAgents, lazySessions, type SessionFactory } from '../agents/index.ts';
 import { createLiveWorld, systemClock, systemIds, type Tracer } from '../effects/index.ts';
 import {
@@ -16,12 +15,19 @@ import { isOwnerAlive, proveAlive } from '../git/index.ts';
 import { thisProcess } from '../process/index.ts';
 import type { EventStore } from '../store/index.ts';
 import type { Host } from './host.ts';
+import { openState } from './open-state.ts';
+import { locateState, type ProjectState } from './state.ts';
 
 export interface OpenEngineOptions {
   /** Absolute path of the project, which shell steps run in. */
   readonly root: string;
-  /** Folder for the store, logs and scratch files. Defaults to `.reprise/state` below the root. */
+  /**
+   * Folder for the store, logs and scratch files. Defaults to `reprise` in git's common directory, or `.reprise/state`
+   * below the root outside a repository.
+   */
   readonly stateDir?: string | undefined;
+  /** Place of the state, if the caller knows it. */
+  readonly state?: ProjectState | undefined;
   /** Environment variables that shell steps inherit. */
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Event store. Defaults to SQLite in the state folder. */
@@ -49,10 +55,14 @@ export interface OpenedEngine {
 
 /** Opens an engine, by default on the real world. Throws STORE_FAILED if the store cannot be opened. */
 export async function openEngine(options: OpenEngineOptions): Promise<OpenedEngine> {
-  const stateDir = options.stateDir ?? join(options.root, '.reprise', 'state');
+  const { root, env } = options;
+  const state = options.state ?? locateState({ root, env, given: options.stateDir });
+  const { folder: stateDir, historyRoot } = state;
   const host = options.host ?? liveHost();
   const store =
-    options.store ?? (await host.openStore?.(stateDir, { readonly: false })) ?? (await openStore(stateDir));
+    options.store ??
+    (await host.openStore?.(stateDir, { readonly: false })) ??
+    (await openState({ state, root, env, mode: 'writable' }));
   // The commands of a case share one process, which lives as long as any of them.
   if (!host.surround) proveAlive(stateDir);
   const given: Environment = {
@@ -61,8 +71,10 @@ export async function openEngine(options: OpenEngineOptions): Promise<OpenedEngi
     ids: host.ids,
     store,
     self: thisProcess(),
-    projectRoot: options.root,
+    projectRoot: root,
+    historyRoot,
     stateDir,
+    slotDir: state.slots,
     env: options.env,
     settings: { ...defaultSettings, ...options.settings },
     agents: options.agents ?? builtInAgents,
@@ -70,7 +82,7 @@ export async function openEngine(options: OpenEngineOptions): Promise<OpenedEngi
     runShell: host.runShell,
     isAlive: owner => isOwnerAlive(stateDir, owner),
     worktrees: {
-      folder: join(options.root, '.reprise', 'workspaces'),
+      folder: state.workspaces,
       setup: [],
       include: [],
       ...options.worktrees,
@@ -94,14 +106,3 @@ export const liveHost = (tracer?: Tracer): Host => ({
 /** Loads the code that runs scripts on first use. */
 const lazyShells: ShellRunner = async script =>
   (await import('../process/shell-step.ts')).runShellStep(script);
-
-export const storeFile = (stateDir: string): string => join(stateDir, 'reprise.db');
-
-/** Opens the store of a project, and creates it unless `readonly`. Throws STORE_FAILED, STORE_NEWER. */
-export async function openStore(
-  stateDir: string,
-  options: { readonly readonly?: boolean; readonly durable?: boolean } = {},
-): Promise<EventStore> {
-  const { openSqliteStore } = await import('../store/sqlite/store.ts');
-  return openSqliteStore({ ...options, file: storeFile(stateDir) });
-}

@@ -3,17 +3,17 @@ import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { temporaryProject } from '../commands/test-support.ts';
-import { excludeFromGit } from './project.ts';
+import { excludeFromGit } from './state.ts';
 
 const git = (cwd: string, ...args: string[]) => execFileSync('git', args, { cwd, encoding: 'utf8' });
 
 describe('excludeFromGit', () => {
-  it('excludes the state of a project in a subfolder with special characters in its name', () => {
+  it('excludes the workspaces of a project in a subfolder with special characters in its name', () => {
     const top = temporaryProject();
     git(top, 'init', '--quiet');
     const root = join(top, 'odd [name] #1');
-    mkdirSync(join(root, '.reprise', 'state'), { recursive: true });
-    writeFileSync(join(root, '.reprise', 'state', 'reprise.db'), '');
+    mkdirSync(join(root, '.reprise', 'workspaces'), { recursive: true });
+    writeFileSync(join(root, '.reprise', 'workspaces', 'file'), '');
     expect(git(top, 'status', '--porcelain', '-uall')).not.toBe('');
     excludeFromGit(root, process.env);
     expect(git(top, 'status', '--porcelain', '-uall')).toBe('');
@@ -23,10 +23,10 @@ describe('excludeFromGit', () => {
     const root = temporaryProject();
     git(root, 'init', '--quiet');
     const file = join(root, '.git', 'info', 'exclude');
-    writeFileSync(file, '*.log\n.reprise/state/');
+    writeFileSync(file, '*.log\n.reprise/workspaces-of-mine/');
     excludeFromGit(root, process.env);
     excludeFromGit(root, process.env);
-    expect(readFileSync(file, 'utf8')).toBe('*.log\n.reprise/state/\n.reprise/workspaces/\n');
+    expect(readFileSync(file, 'utf8')).toBe('*.log\n.reprise/workspaces-of-mine/\n.reprise/workspaces/\n');
   });
 
   it('does nothing outside a repository', () => {

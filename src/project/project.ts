@@ -1,13 +1,13 @@
-import { appendFileSync, existsSync, mkdirSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import { RepriseError } from '../core/index.ts';
 import { FileRefusedError, fileLimits, readBoundedFile } from '../effects/index.ts';
 import type { WorktreeSettings } from '../engine/index.ts';
-import { gitNow } from '../git/index.ts';
 import { shellWord } from '../terminal/index.ts';
 import { formatProblem, type Problem } from '../workflow/index.ts';
 import type { Config } from '../workflow/yaml/index.ts';
 import { type CommandIo, everyTime, type Host } from './host.ts';
+import { locateState, type ProjectState } from './state.ts';
 
 interface TextFile {
   readonly file: string;
@@ -68,6 +68,10 @@ function firstFault(bytes: Uint8Array): { readonly line: number; readonly column
 export interface Project {
   /** Absolute path of the folder that shell steps run in and recorded paths are relative to. */
   readonly root: string;
+  /** Environment variables of the command. */
+  readonly env: CommandIo['env'];
+  /** Place of the state. It is looked up on first use, because that starts git. Throws STORE_FAILED. */
+  readonly state: ProjectState;
   /** Absolute path of the folder for the store, logs and scratch files. */
   readonly stateDir: string;
   /** Suffix for suggested commands: ` --state-dir x` if that option was given, otherwise empty. */
@@ -93,14 +97,34 @@ const marks = ['.reprise', 'reprise.yaml', '.git'];
 export function findProject({ cwd, env, host }: CommandIo, { stateDir }: ProjectOptions = {}): Project {
   const root = findUpwards(cwd, folder => marks.some(mark => existsSync(join(folder, mark)))) ?? cwd;
   const fromEnv = env['REPRISE_STATE_DIR'];
-  if (stateDir)
-    return { root, stateDir: resolve(cwd, stateDir), commandSuffix: commandSuffix(stateDir), host };
+  const given = stateDir ? resolve(cwd, stateDir) : fromEnv ? resolve(root, fromEnv) : undefined;
+  let found: ProjectState | undefined;
+  const locate = () => {
+    found ??= host ? locatedOnStage(root, given, env) : locateState({ root, env, given });
+    return found;
+  };
   return {
     root,
+    env,
     host,
-    stateDir: fromEnv ? resolve(root, fromEnv) : join(root, '.reprise', 'state'),
-    commandSuffix: '',
+    get state() {
+      return locate();
+    },
+    get stateDir() {
+      return given ?? locate().folder;
+    },
+    commandSuffix: stateDir ? commandSuffix(stateDir) : '',
   };
+}
+
+const stages = new Map<string, ProjectState>();
+
+/** A test performs many commands in one repository, and starting git for each would take most of the time. */
+function locatedOnStage(root: string, given: string | undefined, env: CommandIo['env']): ProjectState {
+  const key = `${root}\0${given ?? ''}`;
+  const known = stages.get(key) ?? locateState({ root, env, given });
+  if (known.kind === 'repository') stages.set(key, known);
+  return known;
 }
 
 /** Returns the option that makes a suggested command use the same state folder. */
@@ -143,36 +167,3 @@ export function worktreesOf({ root }: Project, { worktrees, protect }: Config): 
 
 /** Returns a path relative to the current folder, for messages. */
 export const displayPath = ({ cwd }: CommandIo, file: string): string => relative(cwd, file) || '.';
-
-export const ignoredFolders = ['.reprise/state/', '.reprise/workspaces/'];
-
-/**
- * Excludes the folders that Reprise writes to from git, without changing a committed file. Returns the path of the
- * exclude file. Does nothing outside a repository, or if the repository is not writable.
- */
-export function excludeFromGit(root: string, env: CommandIo['env']): string | undefined {
-  const args = ['rev-parse', '--path-format=absolute', '--show-prefix', '--git-path', 'info/exclude'];
-  const answer = gitNow({ cwd: root, env }, args);
-  if (answer === undefined) return undefined;
-  const [prefix = '', ...rest] = answer.split('\n');
-  const file = rest.join('\n');
-  try {
-    const before = existsSync(file) ? readFileSync(file, 'utf8') : '';
-    const known = new Set(before.split(/\r?\n/));
-    const missing = patternsFor(prefix.replace(/\/$/, '')).filter(pattern => !known.has(pattern));
-    if (missing.length === 0) return file;
-    mkdirSync(dirname(file), { recursive: true });
-    appendFileSync(file, `${before === '' || before.endsWith('\n') ? '' : '\n'}${missing.join('\n')}\n`);
-    return file;
-  } catch {
-    // Runs do not depend on it, and `reprise doctor` reports it.
-    return undefined;
-  }
-}
-
-/** A pattern that contains a slash is relative to the root of the worktree. */
-function patternsFor(folder: string): readonly string[] {
-  if (folder === '') return ignoredFolders;
-  const prefix = folder.replace(/[\\*?[\]!# ]/g, '\\$&');
-  return ignoredFolders.map(ignored => `/${prefix}/${ignored}`);
-}

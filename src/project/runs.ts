@@ -1,26 +1,27 @@
-import { existsSync } from 'node:fs';
 import { nearest, RepriseError, type Timestamp } from '../core/index.ts';
 import { isOwnerAlive, stalledFor } from '../git/index.ts';
 import type { EventStore, RunStatus, RunSummary } from '../store/index.ts';
 import type { RunView, StepProgress, WorkspaceProgress } from '../view/index.ts';
-import { openStore, storeFile } from './open-engine.ts';
+import { openState, type StoreMode } from './open-state.ts';
 import type { Project } from './project.ts';
+import { isStoreThere } from './state.ts';
 
-export type StoreMode = 'readonly' | 'writable';
-
-/** Opens the store of the project. Resolves to `undefined` if the project has no runs. Throws STORE_FAILED. */
-export async function openStoredRuns(project: Project, mode: StoreMode): Promise<EventStore | undefined> {
-  const { stateDir, host } = project;
-  const readonly = mode === 'readonly';
-  if (host?.openStore) return host.openStore(stateDir, { readonly });
-  if (!existsSync(storeFile(stateDir))) return undefined;
-  try {
-    return await openStore(stateDir, { readonly });
-  } catch (error) {
-    // Another process is creating the store right now.
-    if (error instanceof RepriseError && error.code === 'STORE_EMPTY') return undefined;
-    throw error;
-  }
+/**
+ * Opens the store of the project, or of all projects of the repository. Resolves to `undefined` if there is none yet.
+ * Throws STORE_FAILED.
+ */
+export async function openStoredRuns(
+  project: Project,
+  mode: StoreMode,
+  { all }: { readonly all?: boolean | undefined } = {},
+): Promise<EventStore | undefined> {
+  const { stateDir, state, host, root, env } = project;
+  if (host?.openStore) return host.openStore(stateDir, { readonly: mode === 'readonly' });
+  if (mode === 'readonly' || isStoreThere(stateDir)) return openState({ state, root, env, mode, all });
+  // Only a command that starts something creates the store.
+  const earlier = await openState({ state, root, env, mode: 'readonly' });
+  await earlier?.close();
+  return earlier && openState({ state, root, env, mode, all });
 }
 
 /** Opens the store while `work` runs. Throws RUN_NOT_FOUND if the project has no runs. */

@@ -58,6 +58,8 @@ export type ClaimState = (typeof claimStates)[number];
 
 export interface Claim {
   readonly task: string;
+  /** Project of the task, if the store was opened for all projects. */
+  readonly project?: string | undefined;
   readonly token: number;
   readonly state: ClaimState;
   readonly version: string;

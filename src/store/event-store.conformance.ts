@@ -6,6 +6,7 @@ import { describeHistories } from './history.conformance.ts';
 import { describeInboxAndProcesses } from './inbox.conformance.ts';
 import { describeInterleavings } from './interleaving.conformance.ts';
 import { describeOwnership } from './ownership.conformance.ts';
+import { describeProjects } from './projects.conformance.ts';
 import type { OpenStore } from './samples.conformance.ts';
 import { describeSummaries } from './summaries.conformance.ts';
 import { describeWorkers } from './workers.conformance.ts';
@@ -22,5 +23,6 @@ export function describeEventStore(name: string, open: OpenStore): void {
     describeClaimFences(open);
     describeClaimMoves(open);
     describeWorkers(open);
+    describeProjects(open);
   });
 }

@@ -8,17 +8,18 @@ export {
   type Settlement,
 } from './claims.ts';
 export { memoryStore } from './memory.ts';
-export type {
-  AcquireRequest,
-  AcquireResult,
-  Batch,
-  EventStore,
-  Fence,
-  InboxEntry,
-  Lease,
-  NewRun,
-  Owner,
-  RunStatus,
-  RunSummary,
+export {
+  type AcquireRequest,
+  type AcquireResult,
+  type Batch,
+  type EventStore,
+  type Fence,
+  type InboxEntry,
+  type Lease,
+  type NewRun,
+  type Owner,
+  type RunStatus,
+  type RunSummary,
+  topProject,
 } from './port.ts';
 export { outcomeOf, type WorkerRecord } from './runs.ts';

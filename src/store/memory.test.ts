@@ -1,7 +1,8 @@
 import { describeEventStore } from './event-store.conformance.ts';
-import { memoryStore } from './memory.ts';
+import { memoryStores } from './memory.ts';
 
 describeEventStore('the memory store', async () => {
-  const store = memoryStore();
-  return { store, cleanup: () => store.close() };
+  const open = memoryStores();
+  const store = open();
+  return { store, inProject: async project => open(project), cleanup: () => store.close() };
 });

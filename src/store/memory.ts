@@ -8,7 +8,15 @@ import {
   decideSettlement,
   isHeldBy,
 } from './claims.ts';
-import type { ChildRecord, EventStore, Fence, RunQuery, RunStatus, RunSummary } from './port.ts';
+import {
+  type ChildRecord,
+  type EventStore,
+  type Fence,
+  type RunQuery,
+  type RunStatus,
+  type RunSummary,
+  topProject,
+} from './port.ts';
 import {
   byStart,
   checkBatch,
@@ -30,6 +38,7 @@ import {
 
 interface Run {
   readonly runId: string;
+  readonly project: string;
   readonly workflow: string;
   readonly startedAt: Timestamp;
   status: RunStatus;
@@ -41,13 +50,35 @@ interface Run {
   readonly processes: Map<number, ChildRecord>;
 }
 
+/** Everything that a store in memory holds, of all projects. */
+class Memory {
+  readonly runs = new Map<string, Run>();
+  readonly claims = new Map<string, KeptClaim>();
+  readonly workers = new Map<string, WorkerRecord>();
+  lastInboxId = 0;
+  revision = 0;
+}
+
+type KeptClaim = Claim & { readonly project: string };
+
 /**
  * Store in memory, lost when the process ends. Payloads are kept as JSON text, so a read returns the same copy as a
- * store on disk would.
+ * store on disk would. `project` is `null` for all projects.
  */
-export function memoryStore(): EventStore {
-  const runs = new Map<string, Run>();
-  let lastInboxId = 0;
+export const memoryStore = (project?: string | null): EventStore => memoryStores()(project);
+
+/** Returns a function that opens one store in memory for any of its projects. */
+export function memoryStores(): (project?: string | null) => EventStore {
+  const memory = new Memory();
+  return project => storeIn(memory, project);
+}
+
+function storeIn(memory: Memory, project: string | null = topProject): EventStore {
+  const { runs } = memory;
+  const own = project ?? topProject;
+  const isListed = (of: { readonly project?: string | undefined }) => project === null || of.project === own;
+  const toSummary = (run: Run): RunSummary =>
+    project === null ? { ...summaryOf(run), project: run.project } : summaryOf(run);
 
   const runWith = (runId: string): Run => {
     const run = runs.get(runId);
@@ -55,12 +86,13 @@ export function memoryStore(): EventStore {
     return run;
   };
 
-  const claims = memoryClaims({
+  const claims = memoryClaims(memory, {
+    project,
     statusOf: runId => runWith(runId).status,
     check: ({ runId, lease }) => checkLease(runId, leaseStateOf(runWith(runId)), lease),
   });
 
-  const workers = memoryWorkers();
+  const workers = memoryWorkers(memory, project);
 
   const followedByClaims = (run: Run, change: () => void): void => {
     const before = run.status;
@@ -71,6 +103,7 @@ export function memoryStore(): EventStore {
   // The map is in order of creation, and sorting is stable: of runs with equal times the newest comes first.
   const newestFirst = (): Run[] =>
     [...runs.values()]
+      .filter(isListed)
       .reverse()
       .sort((a, b) => (a.startedAt < b.startedAt ? 1 : a.startedAt > b.startedAt ? -1 : 0));
 
@@ -89,6 +122,7 @@ export function memoryStore(): EventStore {
       if (runs.has(runId)) throw runIdTaken(runId);
       const run: Run = {
         runId,
+        project: own,
         workflow,
         startedAt: at,
         status: 'running',
@@ -159,8 +193,8 @@ export function memoryStore(): EventStore {
       const run = runWith(runId);
       const lastEntry = run.inbox.at(-1)?.id ?? 0;
       if (seen && (seen.lastSeq !== run.events.length || seen.lastEntry !== lastEntry)) return false;
-      lastInboxId += 1;
-      run.inbox.push({ id: lastInboxId, at, message: JSON.stringify(message) });
+      memory.lastInboxId += 1;
+      run.inbox.push({ id: memory.lastInboxId, at, message: JSON.stringify(message) });
       return true;
     },
 
@@ -220,7 +254,7 @@ const suspensionIn = (events: readonly EventRow[]): Pick<RunSummary, 'suspension
   return row ? { suspension: JSON.parse(row[6]) } : {};
 };
 
-const toSummary = ({
+const summaryOf = ({
   runId,
   workflow,
   status,
@@ -240,6 +274,7 @@ const toSummary = ({
 });
 
 interface Runs {
+  readonly project: string | null;
   /** Throws RUN_NOT_FOUND. */
   readonly statusOf: (runId: string) => RunStatus;
   /** Throws FENCED, RUN_NOT_FOUND. */
@@ -247,24 +282,25 @@ interface Runs {
 }
 
 /** Claims in memory. */
-function memoryClaims({ statusOf, check }: Runs) {
-  const claims = new Map<string, Claim>();
-  let revision = 0;
+function memoryClaims(memory: Memory, { project, statusOf, check }: Runs) {
+  const { claims } = memory;
+  const own = project ?? topProject;
 
-  const asOfNow = (claim: Claim): Claim => ({
+  const asOfNow = ({ project: itsProject, ...claim }: KeptClaim): Claim => ({
     ...claim,
+    ...(project === null && { project: itsProject }),
     runStatus: claim.runId === null || claim.state !== 'held' ? null : statusOf(claim.runId),
   });
   const heldBy = (runId: string): readonly Claim[] =>
     [...claims.values()].filter(claim => claim.runId === runId && claim.state === 'held');
   const current = (task: string): Claim | undefined => {
-    const claim = claims.get(task);
+    const claim = claims.get(`${own}\0${task}`);
     return claim && asOfNow(claim);
   };
   const carryOut = <Answer>({ answer, kept }: ClaimDecision<Answer>): Answer => {
     if (kept) {
-      claims.set(kept.task, kept);
-      revision += 1;
+      claims.set(`${own}\0${kept.task}`, { ...kept, project: own });
+      memory.revision += 1;
     }
     return answer;
   };
@@ -282,7 +318,8 @@ function memoryClaims({ statusOf, check }: Runs) {
     },
 
     async list() {
-      return [...claims.values()].map(asOfNow).sort(byTask);
+      const listed = [...claims.values()].filter(claim => project === null || claim.project === own);
+      return listed.map(asOfNow).sort(byTask);
     },
 
     async isHeld(claim) {
@@ -290,31 +327,37 @@ function memoryClaims({ statusOf, check }: Runs) {
     },
 
     async revision() {
-      return revision;
+      return memory.revision;
     },
   };
 
   return {
     store,
-    revision: () => revision,
+    revision: () => memory.revision,
     tasksOf: (runId: string) =>
       heldBy(runId)
         .map(({ task }) => task)
         .sort(),
     /** Must be called when the status of a run has changed. */
     followRun(runId: string): void {
-      if (heldBy(runId).length > 0) revision += 1;
+      if (heldBy(runId).length > 0) memory.revision += 1;
     },
   };
 }
 
 /** Worker registry in memory. Stores and returns copies. */
-function memoryWorkers() {
-  const workers = new Map<string, WorkerRecord>();
-  const list = (): readonly WorkerRecord[] => [...workers.values()].map(copyOf).sort(byStart);
+function memoryWorkers({ workers }: Memory, project: string | null) {
+  const own = project ?? topProject;
+  const shown = ({ project: itsProject, ...worker }: WorkerRecord): WorkerRecord =>
+    project === null ? { ...worker, project: itsProject } : worker;
+  const list = (): readonly WorkerRecord[] =>
+    [...workers.values()]
+      .filter(worker => project === null || worker.project === own)
+      .map(shown)
+      .sort(byStart);
   const registry: WorkerRegistry = {
     async put(worker) {
-      workers.set(worker.incarnation, copyOf(worker));
+      workers.set(worker.incarnation, copyOf({ ...worker, project: own }));
     },
 
     async remove(incarnation) {

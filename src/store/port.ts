@@ -6,6 +6,9 @@ import type { WorkerRecord, WorkerRegistry } from './runs.ts';
  * Storage of histories. A run has one owner at a time. Every write of the owner names its epoch, so the store itself
  * fences out a process that has lost the run. All other processes write to the inbox.
  * All times come from the caller: a store has no clock.
+ *
+ * A store may hold several projects and is opened for one of them: it creates runs, claims and workers of that project,
+ * and lists no others. Opened for all projects, it lists every one with its project. Run ids are unique across projects.
  */
 export interface EventStore {
   /**
@@ -48,7 +51,7 @@ export interface EventStore {
   /** Lists runs, newest first. */
   list(query?: RunQuery): Promise<readonly RunSummary[]>;
 
-  /** Returns at most 10 runs whose id starts with `prefix`, newest first. */
+  /** Returns at most 10 runs of the project whose id starts with `prefix`, newest first. */
   find(prefix: string): Promise<readonly RunSummary[]>;
 
   /**
@@ -84,6 +87,9 @@ export interface Glance {
   tasksOf(runId: string): readonly string[];
   workers(): readonly WorkerRecord[];
 }
+
+/** Project at the top of a worktree, and outside a repository. */
+export const topProject = '.';
 
 /** Proof that the caller still owns the run. */
 export interface Fence {
@@ -162,6 +168,8 @@ export interface RunSummary {
   readonly endedAt: Timestamp | null;
   /** Why the run is suspended. Absent unless it is. */
   readonly suspension?: EventOf<'run.suspended'>['data'] | undefined;
+  /** Project of the run, if the store was opened for all projects. */
+  readonly project?: string | undefined;
   /** Current owner; null if the run was released. */
   readonly owner: (Owner & { readonly epoch: number; readonly expiresAt: Timestamp }) | null;
 }

@@ -265,6 +265,8 @@ export type WorkerState = (typeof workerStates)[number];
 
 export interface WorkerRecord extends Owner {
   readonly name: string;
+  /** Project of the worker, if the store was opened for all projects. */
+  readonly project?: string | undefined;
   /** Branch to land on. */
   readonly branch: string;
   readonly startedAt: Timestamp;

@@ -8,6 +8,8 @@ interface StoreUnderTest {
   readonly store: EventStore;
   /** Opens a second instance on the same data, as another process would. Absent for stores in memory. */
   readonly reopen?: () => Promise<EventStore>;
+  /** Opens the same data for another project; `null` for all of them. */
+  readonly inProject: (project: string | null) => Promise<EventStore>;
   readonly cleanup: () => Promise<void>;
 }
 

@@ -141,7 +141,11 @@ interface UnfinishedWorkspace {
 
 /** Reads the unfinished work of a run from its history and from the claims. */
 export async function unfinishedWorkOf(
-  { store, projectRoot }: Pick<Environment, 'store' | 'projectRoot'>,
+  {
+    store,
+    projectRoot,
+    historyRoot = projectRoot,
+  }: Pick<Environment, 'store' | 'projectRoot' | 'historyRoot'>,
   runId: string,
 ): Promise<UnfinishedWork> {
   const { place, ...unfinished } = unfinishedDetailsOf(await store.read(runId));
@@ -149,7 +153,7 @@ export async function unfinishedWorkOf(
   return {
     ...unfinished,
     ...(claim ? { task: claim.task, token: claim.token } : {}),
-    ...(place ? { workspace: { ...place, path: join(projectRoot, place.path) } } : {}),
+    ...(place ? { workspace: { ...place, path: join(historyRoot, place.path) } } : {}),
   };
 }
 

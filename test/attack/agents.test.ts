@@ -3,6 +3,7 @@ import { DatabaseSync } from '@photostructure/sqlite';
 import { describe, expect, it } from 'vitest';
 import { parseLines, until } from '../e2e/run-inline.ts';
 import { type WorkerProject, workerProject } from '../e2e/worker-project.ts';
+import { stateOf } from '../support/state.ts';
 
 /** The CLI must end by itself: a test that takes longer has found a hang. */
 const limit = 60_000;
@@ -42,7 +43,7 @@ async function withUnreadableRun(): Promise<{ readonly project: WorkerProject; r
   await until(() => project.marks().length > 0);
   first.kill('SIGKILL');
   await first.ended;
-  const db = new DatabaseSync(join(project.root, '.reprise/state/reprise.db'));
+  const db = new DatabaseSync(join(project.root, stateOf(project.root), 'reprise.db'));
   db.exec(`UPDATE events SET data = '{"agent":""}' WHERE type = 'session.started'`);
   db.close();
   const [run] = await project.inStore(store => store.list({ status: 'running' }));

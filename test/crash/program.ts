@@ -1,4 +1,5 @@
-import { openEngine, openStore } from '../../src/project/open-engine.ts';
+import { openEngine } from '../../src/project/open-engine.ts';
+import { openStore } from '../../src/project/open-state.ts';
 import type { EventStore } from '../../src/store/port.ts';
 import { agents, noteFailure, workflows } from './workflows.ts';
 

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { stateOf } from '../support/state.ts';
 import { type AgentProject, agentProject, fanOutOf, toOutcome } from './agent-project.ts';
 import { type RunningCli, until } from './run-inline.ts';
 
@@ -85,7 +86,7 @@ describe('`concurrency`', () => {
     expect(stderr).toContain(message);
     expect(stderr).toMatch(/w\.yaml:2:\d+/);
     expect(project.marks()).toEqual([]);
-    expect(project.has('.reprise/state/reprise.db')).toBe(false);
+    expect(project.has(`${stateOf(project.root)}/reprise.db`)).toBe(false);
   });
 
   it('starts no more of 20 copies at a time than `max_concurrent_workers` allows', async () => {

@@ -3,6 +3,7 @@ import { existsSync, mkdirSync, readFileSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
 import { describe, expect, it } from 'vitest';
+import { stateOf } from '../support/state.ts';
 import { agentProject } from './agent-project.ts';
 import { createProject, parseLines, until } from './run-inline.ts';
 
@@ -96,7 +97,7 @@ describe('an agent without a workflow', () => {
     expect(stderr).toContain('did you mean `command`?');
     expect(stderr).toContain('`kind: command` needs `command`');
     expect(stderr).toContain('did you mean `worktrees`?');
-    expect(project.has('.reprise/state/reprise.db')).toBe(false);
+    expect(project.has(`${stateOf(project.root)}/reprise.db`)).toBe(false);
     // Commands that only read still work.
     expect((await project.cli(['list'])).code).toBe(0);
   });

@@ -13,6 +13,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { expect, onTestFinished } from 'vitest';
+import { stateOf } from '../support/state.ts';
 import {
   type CliOptions,
   type CliResult,
@@ -112,7 +113,7 @@ const filesBelow = (folder: string): readonly string[] =>
 
 /** Folder of the newest journal of a project. */
 export function newestJournal({ root }: TestProject): string {
-  const folder = join(root, '.reprise', 'state', 'journal');
+  const folder = join(root, stateOf(root), 'journal');
   return join(folder, readdirSync(folder).sort().at(-1) ?? '');
 }
 

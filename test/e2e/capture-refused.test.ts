@@ -1,6 +1,7 @@
 import { appendFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { stateOf } from '../support/state.ts';
 import { type CaptureProject, captureProject, newestJournal } from './capture-project.ts';
 import { until } from './run-inline.ts';
 
@@ -101,7 +102,7 @@ test('a run with `record: false` has no journal to capture', async () => {
     files: { ...files, 'reprise.yaml': `record: false\n${files['reprise.yaml']}` },
   });
   const run = await oneRun(project);
-  expect(project.has('.reprise/state/journal')).toBe(false);
+  expect(project.has(`${stateOf(project.root)}/journal`)).toBe(false);
   const { stderr } = await project.cli(['capture', run, 'a']);
   expect(stderr).toContain(`run ${run} has no journal`);
   expect(stderr).toContain('record: false');

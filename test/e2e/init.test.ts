@@ -38,7 +38,7 @@ describe('reprise init', () => {
       created .reprise/agents/review.md
       created .reprise/workflows/example.yaml
       created issues/example.md
-      git ignores .reprise/state/ and .reprise/workspaces/ through .git/info/exclude; .gitignore was not changed
+      git ignores .reprise/workspaces/ through .git/info/exclude; .gitignore was not changed
 
       Next:
         1. set your test command in reprise.yaml: \`verify\` under \`workers\`
@@ -49,7 +49,7 @@ describe('reprise init', () => {
     `);
     expect(createdFiles.filter(file => !project.has(file))).toEqual([]);
     expect(project.has('.gitignore')).toBe(false);
-    expect(project.read('.git/info/exclude')).toContain('.reprise/state/\n.reprise/workspaces/\n');
+    expect(project.read('.git/info/exclude')).toContain('.reprise/workspaces/\n');
   });
 
   it('creates valid files and a workflow that runs', async () => {
@@ -83,7 +83,7 @@ describe('reprise init', () => {
       skipped .reprise/workflows/example.yaml: it exists already
       skipped issues/example.md: it exists already
       nothing to create
-      git ignores .reprise/state/ and .reprise/workspaces/ through .git/info/exclude; .gitignore was not changed
+      git ignores .reprise/workspaces/ through .git/info/exclude; .gitignore was not changed
 
       Next:
         1. write a task: edit issues/example.md and set \`state: ready\`

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { stateOf } from '../support/state.ts';
 import { createProject, runInline } from './run-inline.ts';
 
 const files = {
@@ -11,7 +12,7 @@ const files = {
 const mistakes = async (args: readonly string[], more: Readonly<Record<string, string>> = {}) => {
   const { code, stdout, stderr, project } = await runInline({ files: { ...files, ...more }, args });
   expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
-  expect(project.has('.reprise/state')).toBe(false);
+  expect(project.has(stateOf(project.root))).toBe(false);
   expect(project.has('ran')).toBe(false);
   return project.stable(stderr);
 };
@@ -240,7 +241,7 @@ describe('reprise', () => {
         --permissions <preset>    what the agent may do (default: its definition)
                                   (choices: "read-only", "edit", "full")
         --state-dir <folder>      folder of the store and logs (default:
-                                  $REPRISE_STATE_DIR, or .reprise/state)
+                                  $REPRISE_STATE_DIR, or .git/reprise)
         -h, --help                show this help
 
       Examples:

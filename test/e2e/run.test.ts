@@ -323,7 +323,7 @@ ${[1, 2, 3, 4].map(n => `  - { id: s${n}, run: "true" }`).join('\n')}
 });
 
 describe('the state folder', () => {
-  it('is excluded from git without changing a committed file, even in a worktree', async () => {
+  it('belongs to the repository: its worktrees share it, and git sees nothing of it', async () => {
     const project = createProject({ files, git: true });
     const git = (cwd: string, ...args: string[]) =>
       execFileSync('git', ['-c', 'user.name=ana', '-c', 'user.email=ana@example.org', ...args], {
@@ -333,18 +333,16 @@ describe('the state folder', () => {
     git(project.root, 'add', '.');
     git(project.root, 'commit', '--quiet', '-m', 'Initial commit');
     await project.run(['run', 'hello', '-i', 'who=ana']);
-    expect(project.has('.reprise/state/reprise.db')).toBe(true);
+    expect(project.has('.git/reprise/reprise.db')).toBe(true);
     expect(git(project.root, 'status', '--porcelain')).toBe('');
-    expect(project.read('.git/info/exclude').match(/^\.reprise\/.*$/gm)).toEqual([
-      '.reprise/state/',
-      '.reprise/workspaces/',
-    ]);
+    expect(project.read('.git/info/exclude').match(/^\.reprise\/.*$/gm)).toEqual(['.reprise/workspaces/']);
 
     git(project.root, 'worktree', 'add', '--quiet', 'tree');
     await project.run(['run', 'hello', '-i', 'who=ana'], { cwd: 'tree' });
-    expect(project.has('tree/.reprise/state/reprise.db')).toBe(true);
+    expect(project.has('tree/.reprise/state')).toBe(false);
+    expect(parseLines((await project.run(['list', '--json'])).stdout)).toHaveLength(2);
     expect(git(join(project.root, 'tree'), 'status', '--porcelain')).toBe('');
-    expect(project.read('.git/info/exclude').match(/^\.reprise\/.*$/gm)).toHaveLength(2);
+    expect(project.read('.git/info/exclude').match(/^\.reprise\/.*$/gm)).toHaveLength(1);
   });
 
   it('can be set by a flag or an environment variable', async () => {

@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { stateOf } from '../support/state.ts';
 import { type AgentProject, agentProject } from './agent-project.ts';
 import { parseLines, runInline, until } from './run-inline.ts';
 
@@ -60,7 +61,7 @@ describe('reprise status', () => {
       branch: 'main',
     });
     expect(main).toBe(at.git('rev-parse', 'main'));
-    expect(at.has('.reprise/state')).toBe(false);
+    expect(at.has(`${stateOf(at.root)}/reprise.db`)).toBe(false);
     expect(at.checkout()).toBe(before);
   });
 

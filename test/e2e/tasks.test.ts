@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { stateOf } from '../support/state.ts';
 import { agentProject } from './agent-project.ts';
 import { parseLines, until } from './run-inline.ts';
 
@@ -50,7 +51,7 @@ describe('reprise tasks', () => {
       ['fix-readme', 'ready', null],
       ['odd', 'invalid', null],
     ]);
-    expect(at.has('.reprise/state')).toBe(false);
+    expect(at.has(`${stateOf(at.root)}/reprise.db`)).toBe(false);
   });
 
   it('says how to add a task if there are none', async () => {
@@ -106,7 +107,7 @@ describe('reprise tasks', () => {
     expect(code).toBe(2);
     expect(stderr).toContain(message);
     expect(stderr).toContain(hint);
-    expect(at.has('.reprise/state')).toBe(false);
+    expect(at.has(`${stateOf(at.root)}/reprise.db`)).toBe(false);
   });
 
   it('claims a task for a person, so that no worker takes it, and releases it again', async () => {

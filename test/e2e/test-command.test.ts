@@ -67,7 +67,7 @@ name = "third"
 command = "list"
 concurrent_group = "both"
 [scripts]
-"look.sh" = "ls .reprise/state/reprise.db"
+"look.sh" = "ls .git/reprise/reprise.db"
 `),
   );
   expect(await run(['test', '--record'])).toMatchObject({ code: 0 });

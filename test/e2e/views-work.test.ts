@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { stateOf } from '../support/state.ts';
 import { createProject, type Files, parseLines, type TestProject, until } from './run-inline.ts';
 
 const git = (project: TestProject, ...args: string[]): string =>
@@ -188,7 +189,7 @@ describe('reprise logs --follow', () => {
     });
     const go = join(project.root, 'go');
     const running = project.start(['run', 'slow'], { env: { GO: go } });
-    await until(() => existsSync(join(project.root, '.reprise/state/reprise.db')));
+    await until(() => existsSync(join(project.root, stateOf(project.root), 'reprise.db')));
     await until(() => /slow +started/.test(running.stderr));
     const toTheEnd = project.start(['logs', '-f']);
     const interrupted = project.start(['logs', '--follow']);
@@ -276,7 +277,7 @@ steps:
       expect(stderr).toContain('wrong.yaml:4:');
       expect(stderr).toContain('did you mean `writer`?');
     }
-    expect(project.has('.reprise/state/reprise.db')).toBe(false);
+    expect(project.has(`${stateOf(project.root)}/reprise.db`)).toBe(false);
     rmSync(join(project.root, '.reprise/workflows/wrong.yaml'));
     expect((await project.run(['validate'])).code).toBe(0);
   });

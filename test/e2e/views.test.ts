@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { stateOf } from '../support/state.ts';
 import { createProject, defineModule, parseLines, runInline, type TestProject, until } from './run-inline.ts';
 
 const files = {
@@ -428,7 +429,7 @@ describe('reprise doctor', () => {
     expect(code, stdout).toBe(0);
     expect(stdout).toMatch(/^ok {3}node: v\d+/m);
     expect(stdout).toMatch(/^ok {3}store: .*write-ahead log, every commit synced/m);
-    expect(project.has('.reprise/state')).toBe(false);
+    expect(project.has(stateOf(project.root))).toBe(false);
     const findings = parseLines<{ name: string; level: string }>(
       (await project.run(['doctor', '--json'])).stdout,
     );

@@ -107,7 +107,7 @@ describe('a worker whose first task fails', () => {
       "agent faulty (command) started
       failed: the agent exited with code 1 without a result
       gave up on first: the agent exited with code 1 without a result
-      hint: run \`sh agents/faulty.sh\` by hand to see its output. The whole output is in <root>/.reprise/state/logs/<run>/work.1.0.session.log
+      hint: run \`sh agents/faulty.sh\` by hand to see its output. The whole output is in <root>/.git/reprise/logs/<run>/work.1.0.session.log
       "
     `);
     expect([code, landed, claim?.state]).toEqual([1, ['second'], 'failed']);

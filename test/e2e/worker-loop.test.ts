@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from '@photostructure/sqlite';
 import { describe, expect, it, vi } from 'vitest';
 import { isSameProcess, processStart } from '../../src/process/table.ts';
+import { stateOf } from '../support/state.ts';
 import { type RunningCli, until } from './run-inline.ts';
 import { nothingLeft, type WorkerProject, workerProject } from './worker-project.ts';
 
@@ -160,7 +161,7 @@ describe('kill -9 of a worker', () => {
 const untilStoreIsFree = { timeout: 50_000 };
 
 function change(project: WorkerProject, statement: string): void {
-  const db = new DatabaseSync(join(project.root, '.reprise/state/reprise.db'));
+  const db = new DatabaseSync(join(project.root, stateOf(project.root), 'reprise.db'));
   try {
     db.exec(statement);
   } finally {

@@ -3,6 +3,7 @@ import { basename, dirname, join } from 'node:path';
 import { readLock } from '../../src/git/lock.ts';
 import type { EventStore } from '../../src/store/port.ts';
 import { openSqliteStore } from '../../src/store/sqlite/store.ts';
+import { stateOf } from '../support/state.ts';
 import { type AgentProject, agentProject } from './agent-project.ts';
 import type { CliOptions, Files, RunningCli } from './run-inline.ts';
 
@@ -48,7 +49,7 @@ export function workerProject({
   const project = agentProject({ agents, config, files: { ...Object.fromEntries(texts), ...files } });
   const { root, git, begin } = project;
   const inStore: WorkerProject['inStore'] = async look => {
-    const store = await openSqliteStore({ file: join(root, '.reprise/state/reprise.db'), readonly: true });
+    const store = await openSqliteStore({ file: join(root, stateOf(root), 'reprise.db'), readonly: true });
     try {
       return await look(store);
     } finally {
@@ -68,7 +69,7 @@ export function workerProject({
         .split('\n')
         .filter(line => line.startsWith('worktree ') && line !== `worktree ${root}`),
       branches: git('branch', '--format=%(refname:short)').split('\n').filter(isOfRuns),
-      locks: [join(root, '.git/reprise/locks'), join(root, '.reprise/state/locks')].flatMap(heldLocks),
+      locks: heldLocks(join(root, '.git/reprise/locks')),
       claims: await inStore(async store =>
         (await store.claims.list()).flatMap(({ task, state }) => (state === 'held' ? task : [])),
       ),

@@ -18,8 +18,8 @@ function hold(project: WorkerProject, lock: string): void {
   onTestFinished(() => held?.release());
 }
 
-const dispatchLock = '.reprise/state/locks/agents/dispatch/1';
-const agentLock = '.reprise/state/locks/agents/slow/1';
+const dispatchLock = '.git/reprise/locks/agents/dispatch/1';
+const agentLock = '.git/reprise/locks/agents/slow/1';
 const landLock = '.git/reprise/locks/land';
 
 const writes = 'echo new > new.txt; echo "<next>land</next>"';

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { type CaptureProject, captureAndPlay, captureProject } from '../e2e/capture-project.ts';
 import { parseLines, until } from '../e2e/run-inline.ts';
+import { stateOf } from '../support/state.ts';
 
 const implement = `---
 kind: scripted
@@ -152,7 +153,7 @@ test('keeps no journal of a dispatch that takes no task', async () => {
     '.reprise/agents/dispatch.md': dispatch('<next>sleep</next>'),
     'issues/a.md': 'A\n',
   });
-  const journals = () => readdirSync(join(project.root, '.reprise/state/journal'));
+  const journals = () => readdirSync(join(project.root, stateOf(project.root), 'journal'));
   const looked = await project.cli(['worker', '--once', '--json']);
   expect(looked).toMatchObject({ code: 0 });
   expect(looked.stdout).toContain('"run.completed"');

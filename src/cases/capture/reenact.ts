@@ -19,7 +19,7 @@ import { settled, stagePaths, type TestContext } from '../context.ts';
 import type { CaseManifest } from '../manifest/manifest.ts';
 import { countedIds, virtualClock } from '../perform/clock.ts';
 import { CasePerformance } from '../perform/perform.ts';
-import type { Stage } from '../perform/stage.ts';
+import { type Stage, stateOf } from '../perform/stage.ts';
 import { environmentOf } from '../record/record.ts';
 import { firstMoment, taskOf } from '../replay/replay.ts';
 import { createVcr } from '../replay/serve.ts';
@@ -124,7 +124,7 @@ export async function reenact(
       ...(played?.end.kind === 'exited' ? [] : ['the worker did not exit']),
     ];
     if (troubles.length > 0 || played?.end.kind !== 'exited') throw cannotBeDoneAgain(troubles);
-    const store = await openStore(join(stage.repo, '.reprise', 'state'), { readonly: true });
+    const store = await openStore(stateOf(stage.repo), { readonly: true });
     try {
       const history = await store.read(run.runId);
       return { journal, history, exit: played.end.code, redactor, repository };

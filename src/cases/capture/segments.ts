@@ -8,6 +8,7 @@ import {
   readJournal,
   witnessOf,
 } from '../../effects/recording/index.ts';
+import { withStatePlace } from '../../effects/redact/index.ts';
 import type { RecordedActivity } from '../../engine/recording/index.ts';
 import type { WorktreeState } from '../../git/delta/index.ts';
 import {
@@ -102,13 +103,7 @@ function commandOf({ header }: ReadJournal): { readonly command: string; readonl
 const exitOf = ({ notes }: ReadJournal): number | undefined =>
   notes.map(({ exit }) => exit).find(exit => typeof exit === 'number');
 
-/** Replaces the state folder of the run with the default one, which every case uses. */
-const withOwnState = <T>(value: T): T => {
-  const text = JSON.stringify(value);
-  return text.includes('<PATH:state>')
-    ? (JSON.parse(text.replaceAll('<PATH:state>', '<PATH:repo>/.reprise/state')) as T)
-    : value;
-};
+const withOwnState = <T>(value: T): T => JSON.parse(withStatePlace(JSON.stringify(value))) as T;
 
 /** The last effect that a process finished before it died. */
 interface KilledAfter {

@@ -9,7 +9,7 @@ import { noLog, type OpenLog } from '../../process/index.ts';
 import { type Host, type OpenStore, openStore as openSqlite, storeFile } from '../../project/index.ts';
 import { type EventStore, memoryStore } from '../../store/index.ts';
 import type { Invariant } from '../manifest/manifest.ts';
-import { onStage, type Stage, stageHistory } from '../perform/stage.ts';
+import { onStage, type Stage, stageHistory, stateOf } from '../perform/stage.ts';
 import type { DeltaOptions } from '../replay/serve-session.ts';
 import type { Violation } from './contract.ts';
 import type { SharedFacts } from './key-check/check.ts';
@@ -81,7 +81,7 @@ function gitBackendSession({ stage, env, manifest, loaded }: PreparedCase): Back
   const git = createGit({ cwd: stage.repo, env, runProgram: stage.runProgram });
   const repository = { root: stage.repo, commonDir: join(stage.repo, '.git'), git };
   const state = new GitState(stage.git);
-  const rows = new StoreRows(storeFile(join(stage.repo, '.reprise', 'state')));
+  const rows = new StoreRows(storeFile(stateOf(stage.repo)));
   return {
     surround: onStage(stage),
     // All commands share one connection: a killed command would never close its own.
@@ -150,7 +150,7 @@ export async function memoryBackend(prepared: PreparedCase): Promise<Backend> {
   const script = manifest.steps.find(step => step.script !== undefined);
   if (script) throw onlyOnGit(prepared, `command ${script.name} is a shell script`);
   if (manifest.live.length > 0) throw onlyOnGit(prepared, `it runs ${manifest.live.join(', ')} for real`);
-  if (existsSync(storeFile(join(stage.repo, '.reprise', 'state'))))
+  if (existsSync(storeFile(stateOf(stage.repo))))
     throw onlyOnGit(prepared, 'runs or claims exist before the first explored command');
   if (manifest.triggers.some(({ action }) => action.kind === 'move_main'))
     throw onlyOnGit(prepared, 'a trigger moves the branch');
@@ -161,7 +161,7 @@ export async function memoryBackend(prepared: PreparedCase): Promise<Backend> {
     kind: 'memory',
     prepared,
     open: async () => {
-      rmSync(join(stage.repo, '.reprise', 'state', 'locks'), { recursive: true, force: true });
+      rmSync(join(stateOf(stage.repo), 'locks'), { recursive: true, force: true });
       return memoryBackendSession(template.clone(), prepared);
     },
   };

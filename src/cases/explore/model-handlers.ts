@@ -1,7 +1,6 @@
-import { relative } from 'node:path';
 import { RepriseError } from '../../core/index.ts';
 import type { Cancellation, EffectDefinition, World } from '../../effects/index.ts';
-import type { EngineEffects, Environment } from '../../engine/index.ts';
+import { type EngineEffects, type Environment, recordedPath } from '../../engine/index.ts';
 import type { RecordedActivity } from '../../engine/recording/index.ts';
 import {
   artifactFile,
@@ -93,7 +92,10 @@ const engineOnModel = (
           `artifact \`${rule.name}\` is missing: no file ${rule.path} in ${folder}`,
         );
       const file = artifactFile(artifactFolder(environment, { runId, unit }), rule);
-      return { name: rule.name, path: relative(environment.projectRoot, file) };
+      return {
+        name: rule.name,
+        path: recordedPath({ root: environment.projectRoot, stateDir: environment.stateDir }, file),
+      };
     });
   }),
   'scratch.write': like<WorkEffects['writeScratch']>(order => scratchFolder(environment, order)),

@@ -162,11 +162,14 @@ export const onStage =
     return { ...environment, runProgram, ...(environment.projectRoot === repo ? { repository } : {}) };
   };
 
+/** Returns the state folder of a repository that is not a linked worktree. */
+export const stateOf = (repo: string): string => join(repo, '.git', 'reprise');
+
 /** Creates the store only if the case has claims. */
 async function seedClaims(repo: string, { manifest: { claims }, path }: StageOptions): Promise<void> {
   if (claims.length === 0) return;
   excludeFromGit(repo, { PATH: path });
-  const store = await openStore(join(repo, '.reprise', 'state'));
+  const store = await openStore(stateOf(repo));
   try {
     await putClaims(store, claims);
   } finally {

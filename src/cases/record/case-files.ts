@@ -18,6 +18,7 @@ import {
   writeScore,
   writeTape,
 } from '../../effects/recording/index.ts';
+import { withStatePlace } from '../../effects/redact/index.ts';
 
 /** File contents by path relative to the case folder. */
 export type CaseFiles = Readonly<Record<string, string>>;
@@ -87,7 +88,7 @@ export function fromCaseFiles(options: FromCaseFilesOptions): CaseRecording {
   const scoreName = scoreFileName(caseName);
   const scoreText = files[scoreName];
   if (scoreText === undefined) throw missing(display(scoreName), caseName);
-  const score = parseScore({ file: display(scoreName), text: scoreText });
+  const score = parseScore({ file: display(scoreName), text: withStatePlace(scoreText) });
   const recorded = score.header.files;
   checkPresence(recorded, options);
   const tapes = Object.entries(files)
@@ -96,7 +97,7 @@ export function fromCaseFiles(options: FromCaseFilesOptions): CaseRecording {
       ([name, text]): NamedTape => ({
         name,
         file: display(name),
-        ...parseTape({ file: display(name), text }),
+        ...parseTape({ file: display(name), text: withStatePlace(text) }),
       }),
     );
   const joined = join(score, { scoreFile: display(scoreName), tapes, caseName });

@@ -3,6 +3,7 @@ import { join, relative } from 'node:path';
 import { RepriseError } from '../../core/index.ts';
 import { fileLimits, readRecordedFile } from '../../effects/index.ts';
 import { scoreFileName, tapeFileName } from '../../effects/recording/index.ts';
+import { withStatePlace } from '../../effects/redact/index.ts';
 import { parseSessionFile, type RecordedActivity } from '../../engine/recording/index.ts';
 import type { FoundCase } from '../manifest/find.ts';
 import type { CaseManifest } from '../manifest/manifest.ts';
@@ -42,7 +43,7 @@ export function loadRecording(found: FoundCase, manifest: CaseManifest, cwd: str
   const blob = (sha: string) => read(`blobs/${sha}`, fileLimits.blob);
   const sessions = others
     .filter(file => file.startsWith('sessions/') && file.endsWith('.jsonl'))
-    .map(file => parseSessionFile(display(file), text(file), blob))
+    .map(file => parseSessionFile(display(file), withStatePlace(text(file)), blob))
     .filter(session => session.kind !== 'written');
   return { recording, sessions, blob };
 }

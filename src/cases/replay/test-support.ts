@@ -83,7 +83,7 @@ export class Stage {
     const agentEvents: AgentEvent[] = [];
     const output: string[] = [];
     const store = memoryStore();
-    const stateDir = join(root, '.reprise', 'state');
+    const stateDir = join(root, '.git', 'reprise');
     const environment: Environment = {
       world: ports.world ?? createLiveWorld({ tracer: ports.tracer }),
       clock: systemClock,

@@ -187,7 +187,7 @@ export const playFanOut: DemoScript = async stage => {
 
 /** Whether four copies have completed according to the history, which is what a resume reads. */
 async function areFourDone(root: string): Promise<boolean> {
-  const store = await openStore(join(root, '.reprise', 'state'), { readonly: true }).catch(() => undefined);
+  const store = await openStore(join(root, '.git', 'reprise'), { readonly: true }).catch(() => undefined);
   if (!store) return false;
   try {
     const [run] = await store.list();

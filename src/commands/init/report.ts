@@ -46,7 +46,7 @@ export function reportLines(
   const folders = ignoredFolders.join(' and ');
   const exclusion = excludedBy
     ? `git ignores ${folders} through ${safeLine(excludedBy)}; .gitignore was not changed`
-    : `could not make git ignore ${folders}: add them to .git/info/exclude or .gitignore`;
+    : `could not make git ignore ${folders}: add it to .git/info/exclude or .gitignore`;
   return [
     ...(top === '.' ? [] : [safeLine(`in the root of the repository, ${top}:`)]),
     ...files.map(file => safeLine(fileLine(file, { shown, isDryRun }))),

@@ -6,6 +6,7 @@ export {
   pathForms,
   placeholderName,
   type Redactor,
+  withStatePlace,
 } from './redact.ts';
 export { mayHoldToken, tokenPatterns } from './secret-patterns.ts';
 export {

@@ -1,4 +1,3 @@
-import { join } from 'node:path';
 import {
   type ErrorData,
   type EventOf,
@@ -8,6 +7,7 @@ import {
   toEpochMs,
 } from '../../core/index.ts';
 import type { SpendingLimit } from '../../workflow/index.ts';
+import { type HistoryFolders, resolveRecorded } from '../log-files.ts';
 import type { RunState } from '../state/run-state.ts';
 import type { NodeState, ScopeState } from '../state/step-state.ts';
 import type { SpentTotals } from '../state/work-state.ts';
@@ -78,7 +78,7 @@ export function fanOutOutput(state: RunState, { selection }: NodeState, { scope 
   const workers = scope.nodes.map(node => state.of(node));
   const count = (status: string) => workers.filter(worker => statusOf(worker) === status).length;
   return {
-    worker_results: workers.map((worker, index) => workerResultOf(worker, { index, root: state.root })),
+    worker_results: workers.map((worker, index) => workerResultOf(worker, { index, folders: state.folders })),
     total_workers: workers.length,
     success_count: count('completed'),
     fail_count: count('failed'),
@@ -93,7 +93,7 @@ const statusOf = ({ status }: NodeState): 'completed' | 'failed' | 'cancelled' =
 
 function workerResultOf(
   worker: NodeState,
-  { index, root }: { readonly index: number; readonly root: string },
+  { index, folders }: { readonly index: number; readonly folders: HistoryFolders },
 ): Json {
   const { output, error, work, artifacts, startedAt, endedAt } = worker;
   const status = statusOf(worker);
@@ -102,8 +102,8 @@ function workerResultOf(
     status,
     ...(status === 'completed' ? { output: output ?? null } : {}),
     ...(status === 'failed' && error ? { error: { ...error } as JsonObject } : {}),
-    ...(artifacts ? { artifacts: pathsByName(artifacts, root) } : {}),
-    workspace: work?.workspace ? join(root, work.workspace.path) : null,
+    ...(artifacts ? { artifacts: pathsByName(artifacts, folders) } : {}),
+    workspace: work?.workspace ? resolveRecorded(folders, work.workspace.path) : null,
     branch: work?.workspace?.branch ?? null,
     cost: work?.spent.costUnknown ? null : (work?.spent.costUsd ?? 0),
     duration_ms: startedAt && endedAt ? toEpochMs(endedAt) - toEpochMs(startedAt) : 0,
@@ -113,8 +113,9 @@ function workerResultOf(
 /** Returns the absolute paths of a step's artifacts. */
 export const pathsByName = (
   artifacts: NonNullable<NodeState['artifacts']>,
-  root: string,
-): Record<string, string> => Object.fromEntries(artifacts.map(({ name, path }) => [name, join(root, path)]));
+  folders: HistoryFolders,
+): Record<string, string> =>
+  Object.fromEntries(artifacts.map(({ name, path }) => [name, resolveRecorded(folders, path)]));
 
 const volatileOfWorker: ReadonlySet<string> = new Set([
   'artifacts',

@@ -5,6 +5,7 @@ import {
   type Timestamp,
   toEpochMs,
 } from '../../core/index.ts';
+import type { HistoryFolders } from '../log-files.ts';
 import { unitOfEvent } from './graph.ts';
 import { ReadyQueues, SignalQueues } from './ready-queues.ts';
 import { type NodeState, newQueueTicket, type PendingTimer } from './step-state.ts';
@@ -70,8 +71,8 @@ export class RunState extends ReadyQueues {
   phase: RunPhase = 'new';
   lastSeq = 0;
   startedAt: Timestamp | undefined;
-  /** Absolute path of the project. History stores paths relative to it; steps receive absolute ones. */
-  root = '';
+  /** Folders that paths in the history refer to; steps receive absolute ones. */
+  folders: HistoryFolders = { root: '', stateDir: '' };
   /** Commit that new workspaces start from. */
   base: EventOf<'run.started'>['data']['base'];
   /** Reason to end the run as a whole. */

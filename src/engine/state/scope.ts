@@ -49,7 +49,7 @@ function viewOf(state: RunState, nodeState: NodeState): StepView {
     outcome,
     conclusion: outcome === 'failure' && node.step.optional ? 'success' : outcome,
     outputs: output,
-    ...(artifacts ? { artifacts: pathsByName(artifacts, state.root) } : {}),
+    ...(artifacts ? { artifacts: pathsByName(artifacts, state.folders) } : {}),
     ...(workspace ? { branch: workspace.branch, commit: workspace.commit ?? workspace.base } : {}),
   };
 }

@@ -1,5 +1,5 @@
 import { copyFile, mkdir, realpath, rename, stat } from 'node:fs/promises';
-import { dirname, extname, join, relative, resolve, sep } from 'node:path';
+import { dirname, extname, join, resolve, sep } from 'node:path';
 import { RepriseError } from '../../core/index.ts';
 import { safeSegment, syncPaths } from '../../git/index.ts';
 import type { ArtifactRule } from '../../workflow/index.ts';
@@ -11,7 +11,8 @@ export interface CollectRequest {
   readonly rules: readonly ArtifactRule[];
   /** Folder for the copies. */
   readonly target: string;
-  readonly projectRoot: string;
+  /** Returns the path of a copy in the history. */
+  readonly nameOf: (file: string) => string;
 }
 
 /**
@@ -19,7 +20,7 @@ export interface CollectRequest {
  * symbolic links are resolved.
  */
 export async function collectArtifacts(request: CollectRequest): Promise<readonly Artifact[]> {
-  const { folder, rules, target, projectRoot } = request;
+  const { folder, rules, target, nameOf } = request;
   const inside = await realpath(folder);
   await mkdir(target, { recursive: true });
   const artifacts: Artifact[] = [];
@@ -31,7 +32,7 @@ export async function collectArtifacts(request: CollectRequest): Promise<readonl
     await copyFile(source, partial);
     await syncPaths([partial]);
     await rename(partial, file);
-    artifacts.push({ name: rule.name, path: relative(projectRoot, file) });
+    artifacts.push({ name: rule.name, path: nameOf(file) });
   }
   if (artifacts.length > 0) await syncPaths([target, dirname(target)]);
   return artifacts;

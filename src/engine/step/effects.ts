@@ -4,7 +4,7 @@ import { RepriseError } from '../../core/index.ts';
 import type { WorkUnit } from '../../git/index.ts';
 import type { ArtifactRule } from '../../workflow/index.ts';
 import type { Environment, Observer } from '../environment.ts';
-import { unitFileName } from '../log-files.ts';
+import { recordedPath, unitFileName } from '../log-files.ts';
 import { outsideEffects } from '../outside-effects.ts';
 import type { Artifact } from '../run/messages.ts';
 import { sessionEffects } from './agent/session-effects.ts';
@@ -23,7 +23,16 @@ export function createWorkEffects(
   observe: Observer,
   repository = openOnce(environment),
 ) {
-  const { world, clock, store, projectRoot, stateDir, worktrees, agents } = environment;
+  const {
+    world,
+    clock,
+    store,
+    projectRoot,
+    historyRoot = projectRoot,
+    stateDir,
+    worktrees,
+    agents,
+  } = environment;
   const notice = (message: string) => observe({ kind: 'notice', message });
   /** Agents whose unknown cost has been reported. */
   const blind = new Set<string>();
@@ -48,6 +57,7 @@ export function createWorkEffects(
   return {
     /** Values that do not change while the process lives. */
     projectRoot,
+    historyRoot,
     stateDir,
     worktrees,
     agents,
@@ -99,7 +109,7 @@ export function createWorkEffects(
           folder,
           rules,
           target: artifactFolder(environment, { runId, unit }),
-          projectRoot,
+          nameOf: file => recordedPath({ root: historyRoot, stateDir }, file),
         }),
     }),
 

@@ -137,7 +137,7 @@ async function show(
       workspace === undefined || from === undefined
         ? ''
         : await effects.patchOf({
-            path: resolve(effects.projectRoot, workspace),
+            path: resolve(effects.historyRoot, workspace),
             base: from,
             limit: maxDiff,
           });
@@ -244,7 +244,10 @@ async function examine(lane: SelectionLane, candidate: FinishedWorker): Promise<
   const { effects, runId, rule, scope } = lane;
   const { worker } = candidate;
   const unit = { ...lane.unit, worker };
-  const folder = resolve(effects.projectRoot, candidate.workspace ?? '.');
+  const folder =
+    candidate.workspace === undefined
+      ? effects.projectRoot
+      : resolve(effects.historyRoot, candidate.workspace);
   const location = { folder, env: workVariables({ runId, unit, cwd: folder, steps: scope.steps }) };
   const own = { ...lane, unit };
   const commands = rule.gates.map(({ text, command }) => ({ text, command: command(scope) }));

@@ -74,7 +74,7 @@ async function makeFolder(
 ): Promise<{ readonly needsSetup: boolean; readonly isLost: boolean }> {
   const { effects, runId, lease, unit, known } = lane;
   if (isNewAttempt(lane)) {
-    const path = relative(effects.projectRoot, folder.path);
+    const path = relative(effects.historyRoot, folder.path);
     const { branch, base } = folder;
     await lane.record({ type: 'workspace.created', data: { path, branch, base, ports } });
   }
@@ -93,7 +93,7 @@ async function findFolder(lane: WorkLane, rule: WorktreeRule): Promise<WorkFolde
   const own = rule.branch && ownBranch(lane, rule.branch(scope));
   const branch = before?.branch ?? own ?? workspaceBranch(name);
   return {
-    path: before ? join(effects.projectRoot, before.path) : workspacePath(effects.worktrees.folder, name),
+    path: before ? join(effects.historyRoot, before.path) : workspacePath(effects.worktrees.folder, name),
     branch,
     base: await startOf(lane, { rule, own }),
   };

@@ -1,5 +1,5 @@
 import { type Dirent, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { join, relative, sep } from 'node:path';
+import { join } from 'node:path';
 import { toTimestamp } from '../../core/index.ts';
 import {
   allTracers,
@@ -199,10 +199,9 @@ export const projectRedactor = (project: Project, { env }: Pick<CommandIo, 'env'
   createRedactor({ paths: projectPaths(project, env), secrets: secretsOf(env) });
 
 function projectPaths({ root, stateDir }: Project, env: CommandIo['env']): readonly NamedPath[] {
-  const isInside = !relative(root, stateDir).split(sep).includes('..');
   return [
     { name: 'repo', path: root },
-    ...(isInside ? [] : [{ name: 'state', path: stateDir }]),
+    { name: 'state', path: stateDir },
     ...(env['HOME'] ? [{ name: 'home', path: env['HOME'] }] : []),
   ];
 }

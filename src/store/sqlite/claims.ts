@@ -8,11 +8,12 @@ import {
   decideSettlement,
   isHeldBy,
 } from '../claims.ts';
-import type { Fence, RunStatus } from '../port.ts';
+import { type Fence, type RunStatus, topProject } from '../port.ts';
 import { byStart, type WorkerRecord, type WorkerRegistry, type WorkerState } from '../runs.ts';
 import type { Database, Transactions } from './connection.ts';
 
 interface ClaimRow {
+  readonly project: string;
   readonly task: string;
   readonly token: number;
   readonly state: ClaimState;
@@ -27,11 +28,13 @@ interface ClaimRow {
 }
 
 const selectClaims = `
-  SELECT task, token, state, version, run_id, runs.status AS run_status, claimed_by, at, reason, landed_commit, branch
+  SELECT claims.project AS project, task, token, state, version, run_id, runs.status AS run_status, claimed_by, at, reason, landed_commit, branch
   FROM claims LEFT JOIN runs USING (run_id)`;
 
 interface ClaimsContext {
   readonly db: Database;
+  /** Project of the claims; `undefined` lists those of all projects. */
+  readonly project: string | undefined;
   readonly transactions: Transactions;
   /** Throws RUN_NOT_FOUND. */
   readonly statusOf: (runId: string) => RunStatus;
@@ -40,29 +43,33 @@ interface ClaimsContext {
 }
 
 /** Claims in a SQLite database. */
-export function claimsOn({ db, transactions: { read, write }, statusOf, check }: ClaimsContext) {
-  const one = db.prepare(`${selectClaims} WHERE task = ?`);
-  const all = db.prepare(selectClaims);
+export function claimsOn({ db, project, transactions: { read, write }, statusOf, check }: ClaimsContext) {
+  const own = project ?? topProject;
+  const toClaim = project === undefined ? claimWithProject : claimOf;
+  const one = db.prepare(`${selectClaims} WHERE claims.project = ? AND task = ?`);
+  const all = db.prepare(`${selectClaims} WHERE ${inScope(project, 'claims.project')}`);
   const put = db.prepare(
     `INSERT OR REPLACE INTO claims
-       (task, token, state, version, run_id, claimed_by, at, reason, landed_commit, branch, revision)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, (SELECT coalesce(max(revision), 0) + 1 FROM claims))`,
+       (project, task, token, state, version, run_id, claimed_by, at, reason, landed_commit, branch, revision)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, (SELECT coalesce(max(revision), 0) + 1 FROM claims))`,
   );
   const held = db.prepare("SELECT task FROM claims WHERE run_id = ? AND state = 'held' ORDER BY task");
-  const revision = db.prepare('SELECT coalesce(max(revision), 0) AS revision FROM claims');
+  const revision = db.prepare(
+    `SELECT coalesce(max(revision), 0) AS revision FROM claims WHERE ${inScope(project, 'project')}`,
+  );
 
   const current = (task: string): Claim | undefined => {
-    const row: ClaimRow | undefined = one.get(task);
+    const row: ClaimRow | undefined = one.get(own, task);
     return row && toClaim(row);
   };
   const keep = ({ task, token, state, version, runId, by, at, reason, commit, branch }: Claim): void => {
     const outcome = [reason ?? null, commit ?? null, branch ?? null];
-    put.run(task, token, state, version, runId, by, at, ...outcome);
+    put.run(own, task, token, state, version, runId, by, at, ...outcome);
   };
 
   const revisionNow = (): number =>
     read(() => {
-      const row: { revision: number } = revision.get();
+      const row: { revision: number } = revision.get(project ?? null);
       return row.revision;
     });
 
@@ -86,7 +93,7 @@ export function claimsOn({ db, transactions: { read, write }, statusOf, check }:
 
     list: async () =>
       read(() => {
-        const rows: ClaimRow[] = all.all();
+        const rows: ClaimRow[] = all.all(project ?? null);
         return rows.map(toClaim).sort(byTask);
       }),
 
@@ -102,7 +109,13 @@ export function claimsOn({ db, transactions: { read, write }, statusOf, check }:
   return { store, revision: revisionNow, tasksOf };
 }
 
-const toClaim = (row: ClaimRow): Claim => ({
+/** Condition with one parameter: the project, or null for all of them. */
+const inScope = (project: string | undefined, column: string): string =>
+  project === undefined ? `${column} IS NOT ?` : `${column} = ?`;
+
+const claimWithProject = (row: ClaimRow): Claim => ({ ...claimOf(row), project: row.project });
+
+const claimOf = (row: ClaimRow): Claim => ({
   task: row.task,
   token: row.token,
   state: row.state,
@@ -118,6 +131,7 @@ const toClaim = (row: ClaimRow): Claim => ({
 
 interface WorkerRow {
   readonly incarnation: string;
+  readonly project: string;
   readonly host: string;
   readonly pid: number;
   readonly process_start: string;
@@ -134,18 +148,19 @@ interface WorkerRow {
 }
 
 /** Worker registry in a SQLite database. */
-export function workersOn(db: Database, { read, write }: Transactions) {
+export function workersOn(db: Database, project: string | undefined, { read, write }: Transactions) {
+  const toWorker = project === undefined ? workerWithProject : workerOf;
   const put = db.prepare(
     `INSERT OR REPLACE INTO workers
-       (incarnation, host, pid, process_start, name, branch, started_at, beat_at, state, task, agent, run_id, note, cost_usd)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+       (incarnation, project, host, pid, process_start, name, branch, started_at, beat_at, state, task, agent, run_id, note, cost_usd)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
   );
   const remove = db.prepare('DELETE FROM workers WHERE incarnation = ?');
-  const all = db.prepare('SELECT * FROM workers');
+  const all = db.prepare(`SELECT * FROM workers WHERE ${inScope(project, 'project')}`);
 
   const list = (): readonly WorkerRecord[] =>
     read(() => {
-      const rows: WorkerRow[] = all.all();
+      const rows: WorkerRow[] = all.all(project ?? null);
       return rows.map(toWorker).sort(byStart);
     });
 
@@ -154,7 +169,7 @@ export function workersOn(db: Database, { read, write }: Transactions) {
       write(() => {
         const { incarnation, host, pid, processStart, name, branch, startedAt, beatAt, state } = worker;
         const { task = null, agent = null, runId = null, note = null, costUsd } = worker;
-        const self = [incarnation, host, pid, processStart, name, branch, startedAt];
+        const self = [incarnation, project ?? topProject, host, pid, processStart, name, branch, startedAt];
         put.run(...self, beatAt, state, task, agent, runId, note, costUsd);
       }),
 
@@ -168,7 +183,9 @@ export function workersOn(db: Database, { read, write }: Transactions) {
   return { registry, list };
 }
 
-const toWorker = (row: WorkerRow): WorkerRecord => ({
+const workerWithProject = (row: WorkerRow): WorkerRecord => ({ ...workerOf(row), project: row.project });
+
+const workerOf = (row: WorkerRow): WorkerRecord => ({
   incarnation: row.incarnation,
   host: row.host,
   pid: row.pid,

@@ -98,7 +98,7 @@ describe('a store that fails', () => {
     onTestFinished(() => db.close());
     enableWriteAheadLog(db);
     migrate(db, file);
-    const store = storeOn(db, file);
+    const store = storeOn(db, { file });
     const lease = await store.createRun(newRun('r1'));
     await store.post('r1', { kind: 'cancel', reason: 'x' }, time(1));
     const consumed = (await store.inbox('r1')).map(entry => entry.id);

@@ -1,4 +1,4 @@
-import { mkdirSync } from 'node:fs';
+import { mkdirSync, type Stats, statSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname } from 'node:path';
 import type { DatabaseSyncInstance, StatementSyncInstance } from '@photostructure/sqlite';
@@ -77,19 +77,82 @@ export interface Transactions {
   /** Runs `work` in a transaction that takes the write lock at its start. An error rolls everything back. */
   write<T>(work: () => T): T;
   read<T>(work: () => T): T;
+  /** Moves the write-ahead log into the file, as far as no reader needs it. Never throws. */
+  checkpoint(): void;
 }
 
+/** Transactions on an open database. Each of them throws STORE_FAILED if the file at its path is not the opened one. */
 export function transactionsOn(db: Database, file: string): Transactions {
   const begin = db.prepare('BEGIN IMMEDIATE');
   const commit = db.prepare('COMMIT');
+  const checkFiles = watchFiles(db, file);
   const whileOpen = <T>(work: () => T): T => {
     if (!db.isOpen) throw new RepriseError('STORE_FAILED', `the store ${file} is closed`);
     return withStoreFailures(file, work);
   };
   return {
-    write: work => whileOpen(() => transaction({ db, begin, commit, work })),
-    read: whileOpen,
+    write: work =>
+      whileOpen(() =>
+        transaction({
+          db,
+          begin,
+          commit,
+          work: () => {
+            const result = work();
+            checkFiles();
+            return result;
+          },
+        }),
+      ),
+    read: work =>
+      whileOpen(() => {
+        checkFiles();
+        return work();
+      }),
+    checkpoint: () => {
+      try {
+        checkFiles();
+        db.exec('PRAGMA wal_checkpoint(PASSIVE)');
+      } catch {
+        // Every commit is durable in the write-ahead log.
+      }
+    },
   };
+}
+
+/**
+ * Returns a function that throws STORE_FAILED if the file or its write-ahead log was deleted, replaced or truncated.
+ * SQLite would continue with the open, but unlinked file, and lose every commit. While a connection is open, no process
+ * that uses SQLite deletes or shortens either of them, and their inode numbers are not reused.
+ */
+function watchFiles(db: Database, file: string): () => void {
+  // Opens the log, if this connection has not read anything yet.
+  db.exec('SELECT 1 FROM sqlite_schema LIMIT 1');
+  const watched = [file, `${file}-wal`].map(path => ({ path, seen: statOf(path) }));
+  return () => {
+    for (const each of watched) {
+      const now = statOf(each.path);
+      const { seen } = each;
+      if (seen && (!now || now.ino !== seen.ino || now.dev !== seen.dev || now.size < seen.size))
+        throw storeChanged(each.path, now, seen);
+      each.seen = now;
+    }
+  };
+}
+
+const statOf = (path: string): Stats | undefined => {
+  try {
+    return statSync(path);
+  } catch {
+    return undefined;
+  }
+};
+
+function storeChanged(path: string, now: Stats | undefined, seen: Stats): RepriseError {
+  const what = !now ? 'deleted' : now.ino === seen.ino && now.dev === seen.dev ? 'truncated' : 'replaced';
+  return new RepriseError('STORE_FAILED', `${path} was ${what} while this process was using it`, {
+    hint: 'nothing was written or landed after that; restore the store from a backup, then resume the run',
+  });
 }
 
 interface Transaction<T> {

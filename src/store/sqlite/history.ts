@@ -1,5 +1,5 @@
 import type { HistoryEvent, NewEvent, Timestamp } from '../../core/index.ts';
-import type { NewRun, RunQuery, RunStatus, RunSummary } from '../port.ts';
+import { type NewRun, type RunQuery, type RunStatus, type RunSummary, topProject } from '../port.ts';
 import {
   type EventRow,
   type LeaseState,
@@ -79,6 +79,7 @@ export function historyTable(db: Database) {
 
 interface RunRow {
   readonly run_id: string;
+  readonly project: string;
   readonly workflow: string;
   readonly status: RunStatus;
   readonly started_at: string;
@@ -98,24 +99,29 @@ const summary = `*, CASE status WHEN 'suspended' THEN (SELECT data FROM events
 
 const newestFirst = 'ORDER BY started_at DESC, number DESC';
 
-/** Summaries of runs. */
-export function runsTable(db: Database) {
+/** Summaries of runs. Lists those of one project, or all if `project` is `undefined`. */
+export function runsTable(db: Database, project: string | undefined) {
+  const ofProject = project === undefined ? 'project IS NOT ?' : 'project = ?';
+  const scope = project ?? null;
+  const toSummary = project === undefined ? summaryWithProject : summaryOf;
   const insert = db.prepare(
-    `INSERT INTO runs (run_id, workflow, status, started_at, epoch, incarnation, host, pid, process_start, expires_at)
-     VALUES (?, ?, 'running', ?, 1, ?, ?, ?, ?, ?) ON CONFLICT (run_id) DO NOTHING`,
+    `INSERT INTO runs (run_id, project, workflow, status, started_at, epoch, incarnation, host, pid, process_start, expires_at)
+     VALUES (?, ?, ?, 'running', ?, 1, ?, ?, ?, ?, ?) ON CONFLICT (run_id) DO NOTHING`,
   );
   const setOutcome = db.prepare('UPDATE runs SET status = ?, ended_at = ? WHERE run_id = ?');
   const one = db.prepare(`SELECT ${summary} FROM runs WHERE run_id = ?`);
   const all = db.prepare(
-    `SELECT ${summary} FROM runs WHERE workflow = coalesce(?, workflow) ${newestFirst} LIMIT ?`,
+    `SELECT ${summary} FROM runs WHERE ${ofProject} AND workflow = coalesce(?, workflow) ${newestFirst} LIMIT ?`,
   );
   const withStatus = db.prepare(
-    `SELECT ${summary} FROM runs WHERE status IN (SELECT value FROM json_each(?)) AND workflow = coalesce(?, workflow)
+    `SELECT ${summary} FROM runs
+     WHERE ${ofProject} AND status IN (SELECT value FROM json_each(?)) AND workflow = coalesce(?, workflow)
      ${newestFirst} LIMIT ?`,
   );
   // `substr` is exact where LIKE and an upper bound are not; the lower bound lets the index skip smaller ids.
   const withPrefix = db.prepare(
-    `SELECT ${summary} FROM runs WHERE run_id >= ?1 AND substr(run_id, 1, length(?1)) = ?1 ${newestFirst} LIMIT 10`,
+    `SELECT ${summary} FROM runs
+     WHERE run_id >= ?1 AND substr(run_id, 1, length(?1)) = ?1 AND ${ofProject}2 ${newestFirst} LIMIT 10`,
   );
   // Read before every append, so one statement returns both the owner and the last sequence number.
   const leaseState = db.prepare(
@@ -128,7 +134,8 @@ export function runsTable(db: Database) {
     /** Returns `false` if the id is taken. */
     insert({ runId, workflow, at, owner, expiresAt }: NewRun): boolean {
       const { incarnation, host, pid, processStart } = owner;
-      return insert.run(runId, workflow, at, incarnation, host, pid, processStart, expiresAt).changes === 1;
+      const holder = [incarnation, host, pid, processStart, expiresAt];
+      return insert.run(runId, project ?? topProject, workflow, at, ...holder).changes === 1;
     },
 
     setOutcome(runId: string, { status, endedAt }: RunOutcome): void {
@@ -158,19 +165,21 @@ export function runsTable(db: Database) {
       const ofWorkflow = workflow ?? null;
       const rows: RunRow[] =
         status === undefined
-          ? all.all(ofWorkflow, limit)
-          : withStatus.all(JSON.stringify([status].flat()), ofWorkflow, limit);
+          ? all.all(scope, ofWorkflow, limit)
+          : withStatus.all(scope, JSON.stringify([status].flat()), ofWorkflow, limit);
       return rows.map(toSummary);
     },
 
     startingWith(prefix: string): RunSummary[] {
-      const rows: RunRow[] = withPrefix.all(prefix);
+      const rows: RunRow[] = withPrefix.all(prefix, scope);
       return rows.map(toSummary);
     },
   };
 }
 
-const toSummary = (row: RunRow): RunSummary => ({
+const summaryWithProject = (row: RunRow): RunSummary => ({ ...summaryOf(row), project: row.project });
+
+const summaryOf = (row: RunRow): RunSummary => ({
   runId: row.run_id,
   workflow: row.workflow,
   status: row.status,

@@ -180,7 +180,7 @@ describe('migrations', () => {
   it('need a writer: a reader refuses a store of version 1', async () => {
     const file = await fileWith(version1);
     await expect(openSqliteStore({ file, readonly: true })).rejects.toMatchObject({
-      code: 'STORE_FAILED',
+      code: 'STORE_OLDER',
       hint: expect.stringContaining('open it for writing once'),
     });
     await (await opened(file)).createRun(newRun('new'));

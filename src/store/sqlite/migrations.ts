@@ -1,4 +1,5 @@
 import { RepriseError } from '../../core/index.ts';
+import { topProject } from '../port.ts';
 import type { Database } from './connection.ts';
 
 /** Marks a SQLite file as a Reprise store, so no tables are ever created in another program's database. */
@@ -99,6 +100,40 @@ const migrations: readonly string[] = [
   `,
   // A run that waits for a person, a signal or a timer used to be called suspended.
   `UPDATE runs SET status = 'waiting' WHERE status = 'suspended';`,
+  `
+  -- Path of the project relative to the top of its worktree.
+  ALTER TABLE runs ADD COLUMN project TEXT NOT NULL DEFAULT '${topProject}';
+  ALTER TABLE workers ADD COLUMN project TEXT NOT NULL DEFAULT '${topProject}';
+
+  DROP TRIGGER claims_follow_runs;
+  ALTER TABLE claims RENAME TO claims_of_tasks;
+  DROP INDEX claims_by_run;
+  DROP INDEX claims_by_revision;
+  CREATE TABLE claims (
+    project TEXT NOT NULL,
+    task TEXT NOT NULL,
+    token INTEGER NOT NULL,
+    state TEXT NOT NULL,
+    version TEXT NOT NULL,
+    run_id TEXT REFERENCES runs (run_id),
+    claimed_by TEXT NOT NULL,
+    at TEXT NOT NULL,
+    reason TEXT,
+    landed_commit TEXT,
+    branch TEXT,
+    revision INTEGER NOT NULL,
+    PRIMARY KEY (project, task)
+  ) STRICT, WITHOUT ROWID;
+  INSERT INTO claims SELECT '${topProject}', * FROM claims_of_tasks;
+  DROP TABLE claims_of_tasks;
+  CREATE INDEX claims_by_run ON claims (run_id);
+  CREATE INDEX claims_by_revision ON claims (revision);
+
+  CREATE TRIGGER claims_follow_runs AFTER UPDATE OF status ON runs WHEN old.status <> new.status BEGIN
+    UPDATE claims SET revision = (SELECT max(revision) + 1 FROM claims)
+    WHERE run_id = new.run_id AND state = 'held';
+  END;
+  `,
 ];
 
 export const latestVersion = migrations.length;

@@ -1,5 +1,14 @@
 import { RepriseError, type Timestamp } from '../../core/index.ts';
-import type { ChildRecord, EventStore, InboxEntry, InboxMessage, Lease, Owner, RunStatus } from '../port.ts';
+import {
+  type ChildRecord,
+  type EventStore,
+  type InboxEntry,
+  type InboxMessage,
+  type Lease,
+  type Owner,
+  type RunStatus,
+  topProject,
+} from '../port.ts';
 import {
   checkBatch,
   checkLease,
@@ -21,11 +30,16 @@ import {
 import { historyTable, runsTable } from './history.ts';
 import { checkVersion, latestVersion, migrate } from './migrations.ts';
 
+interface StoreLocation extends SqliteLocation {
+  /** Project to open the store for; `null` for all of them. Defaults to the one at the top of the worktree. */
+  readonly project?: string | null | undefined;
+}
+
 /**
  * Opens the store in a SQLite file, and creates or migrates it unless `readonly`. Any number of processes may open it.
- * Throws STORE_NEWER and STORE_FAILED, and STORE_EMPTY if it is `readonly` and the file has no tables yet.
+ * Throws STORE_NEWER and STORE_FAILED, and if it is `readonly` STORE_OLDER, or STORE_EMPTY without tables.
  */
-export async function openSqliteStore(location: SqliteLocation): Promise<EventStore> {
+export async function openSqliteStore(location: StoreLocation): Promise<EventStore> {
   const { file, readonly = false } = location;
   const db = await openDatabase(location);
   try {
@@ -37,7 +51,7 @@ export async function openSqliteStore(location: SqliteLocation): Promise<EventSt
       } else if (version < latestVersion) {
         throw tooOld(file, version);
       }
-      return storeOn(db, file);
+      return storeOn(db, location);
     });
   } catch (thrown) {
     db.close();
@@ -49,7 +63,7 @@ const tooOld = (file: string, version: number) =>
   version === 0
     ? stillEmpty(file)
     : new RepriseError(
-        'STORE_FAILED',
+        'STORE_OLDER',
         `the store ${file} has version ${version} and cannot be migrated read-only`,
         {
           hint: 'open it for writing once, which migrates it to the latest version',
@@ -62,17 +76,19 @@ const stillEmpty = (file: string) =>
   });
 
 /** Event store on a database of the latest version. */
-export function storeOn(db: Database, file: string): EventStore {
+export function storeOn(db: Database, { file, project: given = topProject }: StoreLocation): EventStore {
+  const project = given ?? undefined;
   const transactions = transactionsOn(db, file);
   const { write, read } = transactions;
-  const runs = runsTable(db);
+  const runs = runsTable(db, project);
   const leases = leasesTable(db);
   const history = historyTable(db);
   const inbox = inboxTable(db);
   const processes = processesTable(db);
-  const workers = workersOn(db, transactions);
+  const workers = workersOn(db, project, transactions);
   const claims = claimsOn({
     db,
+    project,
     transactions,
     statusOf: runId => runs.get(runId).status,
     check: ({ runId, lease }) => checkLease(runId, runs.leaseState(runId), lease),
@@ -153,7 +169,10 @@ export function storeOn(db: Database, file: string): EventStore {
     },
 
     close: async () => {
-      if (db.isOpen) db.close();
+      if (!db.isOpen) return;
+      // A database with open statements is not closed completely, and then SQLite does not checkpoint it.
+      transactions.checkpoint();
+      db.close();
     },
   };
 }

@@ -1,5 +1,6 @@
 import { posix } from 'node:path';
 import { formatDuration } from '../../core/index.ts';
+import { resolveRecorded } from '../../engine/index.ts';
 import { costText, type RunView, type StatusWord, type StepProgress, safeLine } from '../../view/index.ts';
 import { type Glyphs, statusColour } from '../glyphs.ts';
 import { type Cell, tableLines } from '../table.ts';
@@ -130,6 +131,8 @@ interface WorkBlockOptions {
   readonly paint: Paint;
   /** Root of the project, relative to the current folder. */
   readonly root?: string | undefined;
+  /** State folder, relative to the current folder. */
+  readonly stateDir?: string | undefined;
   /** Whether a folder, relative to the root of the project, still exists. Defaults to true. */
   readonly isThere?: ((path: string) => boolean) | undefined;
 }
@@ -171,9 +174,12 @@ const artifactLines = (view: RunView, options: WorkBlockOptions): readonly strin
     ({ path, artifact }) => [
       { text: safeLine(path) },
       { text: safeLine(artifact.name) },
-      { text: safeLine(artifact.path) },
+      { text: safeLine(shownPath(artifact.path, options)) },
     ],
   );
+
+const shownPath = (path: string, { root = '.', stateDir }: WorkBlockOptions): string =>
+  stateDir === undefined ? path : resolveRecorded({ root, stateDir }, path);
 
 function sessionLines(view: RunView, options: WorkBlockOptions): readonly string[] {
   const { root = '.', isThere = () => true } = options;

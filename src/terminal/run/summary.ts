@@ -44,7 +44,13 @@ export function formatSummary(options: SummaryOptions): string {
   const blocks = [
     [headline(status, view, { glyphs, paint })],
     [...table, ...overlapLines(view, paint), ...costLines(view, paint)],
-    ...workBlocks(view, { glyphs, paint, root: options.root, isThere: options.isThere }),
+    ...workBlocks(view, {
+      glyphs,
+      paint,
+      root: options.root,
+      stateDir: options.stateDir,
+      isThere: options.isThere,
+    }),
     ...((status === 'failed' || status === 'suspended') && cause ? [causeLines(cause, paint)] : []),
     nextLines({ status, runId, waiting, columns, commandSuffix, ...workToLookAt(view) }),
   ];

@@ -41,7 +41,7 @@ function finishedWork({ effects, runId, unit, workOf, scope }: WorkLane): Finish
   const { branch, base, commit, workspace, session } = workOf('work');
   if (branch === undefined || workspace === undefined || base === undefined || commit === undefined)
     throw new TypeError('the work of a task has no workspace');
-  const path = join(effects.projectRoot, workspace);
+  const path = join(effects.historyRoot, workspace);
   const env = workVariables({ runId, unit, cwd: path, steps: scope.steps });
   return { path, branch, base, commit, session, env };
 }

@@ -24,6 +24,7 @@ import { testContext } from '../../../src/cli/other-commands.ts';
 import { runProgram } from '../../../src/cli/program.ts';
 import type { HistoryEvent } from '../../../src/core/events.ts';
 import { openSqliteStore } from '../../../src/store/sqlite/store.ts';
+import { stateOf } from '../../support/state.ts';
 
 /** Result of performing a case, with the path of the stage replaced. */
 export interface LabOutcome {
@@ -129,7 +130,7 @@ class Observer {
 
   async #look(repo: string): Promise<void> {
     this.#main = execFileSync('git', ['rev-parse', 'main'], { cwd: repo, encoding: 'utf8' }).trim();
-    const file = join(repo, '.reprise', 'state', 'reprise.db');
+    const file = join(repo, stateOf(repo), 'reprise.db');
     if (!existsSync(file)) return;
     const store = await openSqliteStore({ file, readonly: true });
     try {

@@ -42,7 +42,7 @@ describe('the key check on git', () => {
 
   beforeEach(async () => {
     lab = new Lab();
-    const file = join(lab.root, '.reprise/state/reprise.db');
+    const file = join(lab.root, '.git/reprise/reprise.db');
     store = await openSqliteStore({ file });
     rows = new StoreRows(file);
     const state = new GitState((await lab.open()).git);
@@ -60,9 +60,9 @@ describe('the key check on git', () => {
     ['notes.txt', 'ref:HEAD', () => writeFileSync(join(lab.root, 'notes.txt'), 'hello\n')],
     ['.git/reprise/locks/land/holder.json', 'lock:land', () => take('.git/reprise/locks/land')],
     [
-      '.reprise/state/locks/agents/dispatch/1/holder.json',
+      '.git/reprise/locks/agents/dispatch/1/holder.json',
       'slot:dispatch',
-      () => take('.reprise/state/locks/agents/dispatch/1'),
+      () => take('.git/reprise/locks/agents/dispatch/1'),
     ],
     ['the lease of run r1', 'lease:r1', () => store.renew('r1', { epoch: 1, incarnation: 'ann' }, later)],
     ['message 1 for run r1', 'inbox:r1', () => store.post('r1', { kind: 'cancel', reason: 'no' }, at)],

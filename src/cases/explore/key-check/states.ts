@@ -65,18 +65,11 @@ export class GitState {
     if (!inGit.startsWith('..')) return this.#inGitFolder(inGit, file, workspaces);
     const workspace = workspaces.find(({ path }) => file.startsWith(`${path}/`));
     const name = this.#shown(file);
-    return this.#factOf(file, name, workspace ? [`wt:${workspace.path}`] : this.#keysOfProject(name));
+    return this.#factOf(file, name, workspace ? [`wt:${workspace.path}`] : this.#checkedOut);
   }
 
   async #factOf(file: string, name: string, keys: readonly string[] | undefined): Promise<Facts> {
     return keys ? [[name, { keys, value: await this.#contentOf(file) }]] : [];
-  }
-
-  #keysOfProject(name: string): readonly string[] | undefined {
-    const [, agent] = /^\.reprise\/state\/locks\/agents\/([^/]+)\//.exec(name) ?? [];
-    if (agent !== undefined) return [`slot:${agent}`];
-    // `StoreRows` reads the database; logs and journals belong to a single run.
-    return name.startsWith('.reprise/state/') ? undefined : this.#checkedOut;
   }
 
   get #checkedOut(): readonly string[] {
@@ -91,6 +84,10 @@ export class GitState {
   }
 
   #keysInGitFolder(name: string): readonly string[] | undefined {
+    const [, agent] = /^reprise\/locks\/agents\/([^/]+)\//.exec(name) ?? [];
+    if (agent !== undefined) return [`slot:${agent}`];
+    // `StoreRows` reads the database; logs and journals belong to a single run.
+    if (/^reprise\/(reprise\.db|adhoc|artifacts|journal|landing|logs|scratch)\b/.test(name)) return undefined;
     if (name.startsWith('reprise/locks/land/')) return ['lock:land'];
     // This lock is held only within one effect.
     if (name.startsWith('reprise/locks/')) return undefined;
