@@ -24,7 +24,7 @@ import {
   type ProjectOptions,
   readConfig,
   thisOwner,
-  worktreesOf,
+  workspacesOf,
   writeLines,
 } from '../project/index.ts';
 import { stagingFolder } from '../project/journal/index.ts';
@@ -67,12 +67,9 @@ async function removeUnused(
 ): Promise<void> {
   removeLeftovers(stagingFolder(project.stateDir));
   removeLeftovers();
-  const { folder = join(project.root, '.reprise', 'workspaces') } = worktreesOf(
-    project,
-    await readConfig(project, io),
-  );
+  const folder = workspacesOf(project, await readConfig(project, io));
   const workflows = foldersIn(folder).map(name => join(folder, name));
-  const places = [...workflows, join(project.stateDir, 'landing'), join(project.stateDir, 'scratch')];
+  const places = [...workflows, join(project.stateDir, 'scratch')];
   for (const place of places) {
     for (const run of foldersIn(place)) if (runs.get(run) === 'ended') removeEmpty(join(place, run));
     removeIfEmpty(place);
@@ -109,7 +106,7 @@ interface GcReport extends GcDone {
 
 /** Status of every run. A run that is running, waiting or interrupted may continue, so it counts as active. */
 async function runActivities(project: Project): Promise<ReadonlyMap<string, RunActivity>> {
-  const store = await openStoredRuns(project, 'readonly');
+  const store = await openStoredRuns(project, 'readonly', { all: true });
   if (!store) return new Map();
   try {
     return new Map(

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { RepriseError, toErrorData, toTimestamp } from '../core/index.ts';
 import { attemptFileName, logFile } from '../engine/index.ts';
-import { openRepository, type Repository, resolveCommit, stalledText } from '../git/index.ts';
+import { landingFolder, openRepository, type Repository, resolveCommit, stalledText } from '../git/index.ts';
 import { type Landing, land, type Verification, type VerificationResult } from '../git/landing/index.ts';
 import { readBranchRecord } from '../git/workspace/index.ts';
 import { runShellStep } from '../process/index.ts';
@@ -20,6 +20,7 @@ import {
   unitWork,
   userName,
   withStoredRuns,
+  workspacesOf,
   writeLines,
 } from '../project/index.ts';
 import { count, hasWork, hintLines, jsonText, landable, shellWord } from '../terminal/index.ts';
@@ -196,7 +197,7 @@ function verification(command: string, context: LandContext): Verification {
   const of = { step, attempt };
   const { setup = [], include = [] } = config.worktrees ?? {};
   return {
-    path: join(project.stateDir, 'landing', view.runId ?? '', attemptFileName(of)),
+    path: join(landingFolder(workspacesOf(project, config), view.runId ?? ''), attemptFileName(of)),
     include,
     run: async ({ path }) => {
       for (const [index, script] of setup.entries()) {

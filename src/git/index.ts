@@ -16,7 +16,15 @@ export {
   takeRepositoryLock,
   tryLock,
 } from './lock.ts';
-export { committer, isBranchName, printable, safeSegment, workspaceBranch, workspacePath } from './names.ts';
+export {
+  committer,
+  isBranchName,
+  landingFolder,
+  printable,
+  safeSegment,
+  workspaceBranch,
+  workspacePath,
+} from './names.ts';
 export type {
   LockOrder,
   MoveOrder,

@@ -20,6 +20,12 @@ export const workspaceBranch = (name: WorkspaceName): string => `${branchPrefix}
 /** Returns `<folder>/<workflow>/<run>/<step>[/worker_<i>]`. Different names give different folders. */
 export const workspacePath = (folder: string, name: WorkspaceName): string => join(folder, ...segments(name));
 
+/**
+ * Returns the folder for checkouts in which a run verifies what it lands. It is not in the git folder: Jest, for one,
+ * finds no tests below a folder called `.git`.
+ */
+export const landingFolder = (folder: string, runId: string): string => join(folder, '.landing', runId);
+
 const segments = ({ workflow, run, step, worker }: WorkspaceName): readonly string[] => [
   safeSegment(workflow),
   safeSegment(run),

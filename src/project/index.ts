@@ -36,6 +36,7 @@ export {
   type ProjectContext,
   type ProjectOptions,
   readConfig,
+  workspacesOf,
   worktreesOf,
 } from './project.ts';
 export {

@@ -165,5 +165,9 @@ export function worktreesOf({ root }: Project, { worktrees, protect }: Config): 
   };
 }
 
+/** Returns the absolute folder of the workspaces. */
+export const workspacesOf = (project: Project, config: Config): string =>
+  worktreesOf(project, config).folder ?? project.state.workspaces;
+
 /** Returns a path relative to the current folder, for messages. */
 export const displayPath = ({ cwd }: CommandIo, file: string): string => relative(cwd, file) || '.';

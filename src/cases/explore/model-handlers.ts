@@ -58,7 +58,7 @@ const like = <E extends AnyEffect>(
 /** Engine effects on git and files, performed on a model. */
 const engineOnModel = (
   model: Model,
-  environment: Pick<Environment, 'projectRoot' | 'stateDir'>,
+  environment: Pick<Environment, 'projectRoot' | 'stateDir' | 'worktrees'>,
 ): ModelEffects => ({
   'git.base': like<StepWork['pinBase']>(() => {
     const root = thereAt(model, environment.projectRoot);

@@ -89,7 +89,9 @@ export function createRedactor({ paths, secrets: given }: RedactorOptions): Reda
 
 /** Renames the state folder in a recording of a version that kept it below the project. */
 export const withStatePlace = (recorded: string): string =>
-  recorded.replace(/<PATH:repo>\/\.reprise\/state(?![\w.-])/g, '<PATH:state>');
+  recorded
+    .replace(/<PATH:repo>\/\.reprise\/state\/(landing|scratch)(?=\/)/g, '<PATH:repo>/.reprise/workspaces/.$1')
+    .replace(/<PATH:repo>\/\.reprise\/state(?![\w.-])/g, '<PATH:state>');
 
 type Replace = (text: string) => string;
 

@@ -143,10 +143,11 @@ export const artifactFolder = (
   { runId, unit }: { readonly runId: string; readonly unit: WorkUnit },
 ): string => join(stateDir, 'artifacts', runId, unitFileName(unit));
 
+/** Returns a folder for files that an agent reads. It is not in the git folder, which many agents ignore. */
 export const scratchFolder = (
-  { stateDir }: Pick<Environment, 'stateDir'>,
+  { worktrees }: Pick<Environment, 'worktrees'>,
   { runId, name }: { readonly runId: string; readonly name: string },
-): string => join(stateDir, 'scratch', runId, name);
+): string => join(worktrees.folder, '.scratch', runId, name);
 
 /** Aborts `body` with the signal or at the timeout. */
 async function limited<T>(

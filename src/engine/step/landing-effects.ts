@@ -4,6 +4,7 @@ import { RepriseError } from '../../core/index.ts';
 import {
   isLockFree,
   type LockOrder,
+  landingFolder,
   type MoveOrder,
   type PrepareOrder,
   type Repository,
@@ -199,9 +200,9 @@ interface VerifyContext {
 
 /** Returns the folder of the checkout for verification. */
 const scratchOf = (
-  { stateDir }: Pick<Environment, 'stateDir'>,
+  { worktrees }: Pick<Environment, 'worktrees'>,
   { runId, unit }: Pick<VerifyOrder, 'runId' | 'unit'>,
-): string => join(stateDir, 'landing', runId, attemptFileName(unit));
+): string => join(landingFolder(worktrees.folder, runId), attemptFileName(unit));
 
 /** Returns the verification that the project and the workflow define. */
 export const verificationOf = (context: VerifyContext): Verification => ({

@@ -65,7 +65,10 @@ export class GitState {
     if (!inGit.startsWith('..')) return this.#inGitFolder(inGit, file, workspaces);
     const workspace = workspaces.find(({ path }) => file.startsWith(`${path}/`));
     const name = this.#shown(file);
-    return this.#factOf(file, name, workspace ? [`wt:${workspace.path}`] : this.#checkedOut);
+    // Files for a single agent to read.
+    const isScratch = name.startsWith('.reprise/workspaces/.scratch/');
+    const keys = isScratch ? undefined : this.#checkedOut;
+    return this.#factOf(file, name, workspace ? [`wt:${workspace.path}`] : keys);
   }
 
   async #factOf(file: string, name: string, keys: readonly string[] | undefined): Promise<Facts> {
@@ -87,7 +90,7 @@ export class GitState {
     const [, agent] = /^reprise\/locks\/agents\/([^/]+)\//.exec(name) ?? [];
     if (agent !== undefined) return [`slot:${agent}`];
     // `StoreRows` reads the database; logs and journals belong to a single run.
-    if (/^reprise\/(reprise\.db|adhoc|artifacts|journal|landing|logs|scratch)\b/.test(name)) return undefined;
+    if (/^reprise\/(reprise\.db|adhoc|artifacts|journal|logs|scratch)\b/.test(name)) return undefined;
     if (name.startsWith('reprise/locks/land/')) return ['lock:land'];
     // This lock is held only within one effect.
     if (name.startsWith('reprise/locks/')) return undefined;
