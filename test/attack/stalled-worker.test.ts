@@ -4,10 +4,11 @@ import { expect, it } from 'vitest';
 import { openSqliteStore } from '../../src/store/sqlite/store.ts';
 import { until } from '../e2e/run-inline.ts';
 import { nothingLeft, type WorkerProject, workerProject } from '../e2e/worker-project.ts';
+import { stateOf } from '../support/state.ts';
 
 /** Sets the lease of every run to a time that is long past, as a suspend or a jump of the clock does. */
 async function expireLeases({ root }: WorkerProject): Promise<void> {
-  const store = await openSqliteStore({ file: join(root, '.reprise/state/reprise.db') });
+  const store = await openSqliteStore({ file: join(root, stateOf(root), 'reprise.db') });
   for (const { runId, owner } of await store.list())
     if (owner) await store.renew(runId, owner, '2000-01-01T00:00:00.000Z');
   await store.close();

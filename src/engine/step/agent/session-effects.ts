@@ -36,7 +36,7 @@ export function sessionEffects(
   environment: Environment,
   { observe, repository }: { readonly observe: Observer; readonly repository: () => Promise<Repository> },
 ) {
-  const { world, ids, slotDir = environment.stateDir, projectRoot } = environment;
+  const { world, ids, slotDir: stateDir = environment.stateDir, projectRoot } = environment;
   /** Running sessions, by key. An effect takes only data as arguments, so it looks sessions up here. */
   const sessions = new Map<string, LiveSession>();
   const slots = new Map<string, HeldSlot>();
@@ -91,13 +91,13 @@ export function sessionEffects(
       taped: { args: ({ key, agent, places }) => ({ key, agent, places }) },
       awaits: {
         keys: ({ agent }) => ({ writes: [slotKey(agent)] }),
-        isOver: ({ agent, places }) => hasFreeSlot({ stateDir: slotDir, agent, places }),
+        isOver: ({ agent, places }) => hasFreeSlot({ stateDir, agent, places }),
       },
       perform: async ({ key, agent, places, lease, unit, why }, { signal }) => {
         const owner = { ...environment.self, incarnation: `${lease.incarnation}:${key}` };
         const onWait = () => notice(why ?? `waiting for a free slot of agent ${agent} (limit ${places})`);
         const marker = { REPRISE_INCARNATION: incarnationOf(lease, unit) };
-        slots.set(key, await takeSlot({ stateDir: slotDir, agent, places, owner, marker, signal, onWait }));
+        slots.set(key, await takeSlot({ stateDir, agent, places, owner, marker, signal, onWait }));
       },
     }),
 
