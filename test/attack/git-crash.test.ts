@@ -245,12 +245,12 @@ it('a landing that was interrupted after main moved is reported like one that wa
   expectLanded(project, 2);
 });
 
-const points = 45;
 const every = roundsFactor >= 3 ? 1 : 4;
+const leastCommands = 16;
 
-it(`resume works after a crash of Reprise and git at any of ${points} git commands (every ${every})`, async () => {
-  const seen: number[] = [];
-  for (let point = 1 + (rounds(1) % every); point <= points; point += every) {
+it(`resume works after a crash of Reprise and git at any of its git commands (one of ${every})`, async () => {
+  let last = 0;
+  for (let point = 1 + (rounds(1) % every); ; point += every) {
     const project = landingProject(manyFiles);
     const options = shim(
       project,
@@ -263,7 +263,7 @@ it(`resume works after a crash of Reprise and git at any of ${points} git comman
     );
     const { code } = await project.run(['run', 'w.yaml'], options);
     if (code === 0) break;
-    seen.push(point);
+    last = point;
     const where = `command ${point}: ${readFileSync(join(project.root, 'point.mark'), 'utf8').slice(0, 300)}`;
     expect(code, where).toBe(null);
     const first = await project.run(['resume']);
@@ -273,5 +273,5 @@ it(`resume works after a crash of Reprise and git at any of ${points} git comman
     expect([where, project.git('status', '--porcelain'), project.locks()]).toEqual([where, '', []]);
     expect(project.git('rev-list', '--count', 'main'), where).toBe('2');
   }
-  expect(seen.length).toBeGreaterThan(5);
+  expect(last).toBeGreaterThan(leastCommands);
 });

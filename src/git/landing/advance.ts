@@ -1,7 +1,7 @@
 import { commitsBetween } from '../commits.ts';
 import { type HeldLock, type LockRequest, type TakenLock, takeRepositoryLock } from '../lock.ts';
 import { branchTargets, branchTip } from '../refs.ts';
-import { makeDurable, makeRecentDurable, makeRefDurable } from '../repository.ts';
+import { makeRecentDurable, makeRefDurable } from '../repository.ts';
 import { forgetMove } from './interrupted-move.ts';
 import {
   type ConfirmEnd,
@@ -41,8 +41,9 @@ export async function moveLanding(request: MoveRequest): Promise<MoveEnd> {
   // Prevents a race with a process that presumed this one dead, took over the lock and is landing.
   if (!lock?.isHeld()) return { kind: 'lost' };
   const branch = (await branchTargets(repository, [target])).get(target)?.branch ?? target;
-  // Before the branch names them: after a power loss, a branch without its objects would be corrupt.
-  await Promise.all([makeDurable(repository, { from, to: commit }), makeRecentDurable(repository)]);
+  // After a power loss, a branch without its objects would be corrupt. Work was made durable when it was saved, so only
+  // what rebasing and the user have written since is missing.
+  await makeRecentDurable(repository);
   const work = 'branch' in source ? { branch: source.branch, tip } : undefined;
   const moved = await moveBranch({ ...request, work, branch, from, to: commit, mayMove: mayLand });
   if (moved.kind !== 'moved') return moved;

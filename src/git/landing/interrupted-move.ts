@@ -20,21 +20,32 @@ interface BlobEntry {
   readonly id: string;
 }
 
+/** Differences between commits that a landing asks for more than once. Commits are immutable. */
+const recentChanges = new Map<string, readonly ChangedPath[]>();
+const maxRecentChanges = 8;
+
 /** Lists the paths that differ between two commits. */
 export async function changedPaths(git: Git, from: string, to: string): Promise<readonly ChangedPath[]> {
+  const key = `${from} ${to}`;
+  const known = recentChanges.get(key);
+  if (known) return known;
   const args = ['diff-tree', '-r', '-z', '--raw', '--no-renames', '--no-abbrev', '--no-commit-id', from, to];
-  const fields = (await git.ok(args)).split('\0');
-  const changes: ChangedPath[] = [];
-  for (let at = 0; at + 1 < fields.length; at += 2) {
-    const [before = '', after = '', beforeId = '', afterId = ''] = (fields[at] ?? '').slice(1).split(' ');
-    const entry = (mode: string, id: string) => (mode === '000000' ? undefined : { mode, id });
-    changes.push({
-      path: fields[at + 1] ?? '',
-      before: entry(before, beforeId),
-      after: entry(after, afterId),
-    });
-  }
+  const changes = parseRaw(await git.ok(args));
+  const [oldest] = recentChanges.size < maxRecentChanges ? [] : recentChanges.keys();
+  if (oldest !== undefined) recentChanges.delete(oldest);
+  recentChanges.set(key, changes);
   return changes;
+}
+
+/** Parses `:<mode> <mode> <id> <id> <letter>\0<path>\0`. */
+function parseRaw(raw: string): readonly ChangedPath[] {
+  const fields = raw.split('\0');
+  const entry = (mode = '', id = '') => (mode === '000000' ? undefined : { mode, id });
+  return fields.slice(0, -1).flatMap((field, at) => {
+    if (at % 2 === 1) return [];
+    const [before, after, beforeId, afterId] = field.slice(1).split(' ');
+    return { path: fields[at + 1] ?? '', before: entry(before, beforeId), after: entry(after, afterId) };
+  });
 }
 
 /** A move of a branch that is about to begin. Kept until the move has ended, so that the next landing can undo the rest. */

@@ -1,3 +1,4 @@
+import { lstatSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { runProgram } from '../../process/index.ts';
 import { syncPaths } from '../files.ts';
@@ -121,8 +122,11 @@ async function syncFiles({ cwd }: Git, changes: readonly ChangedPath[]): Promise
   await runProgram(['sync', '--file-system', cwd], { cwd, env: { PATH: process.env['PATH'] } });
 }
 
-const gitDirAt = async (git: Git): Promise<string> =>
-  withoutNewline(await git.ok(['rev-parse', '--path-format=absolute', '--git-dir']));
+async function gitDirAt(git: Git): Promise<string> {
+  const folder = join(git.cwd, '.git');
+  if (lstatSync(folder, { throwIfNoEntry: false })?.isDirectory()) return folder;
+  return withoutNewline(await git.ok(['rev-parse', '--path-format=absolute', '--git-dir']));
+}
 
 interface FailedMove {
   readonly git: Git;

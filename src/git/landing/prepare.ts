@@ -9,7 +9,7 @@ import { type Repository, withoutNewline } from '../repository.ts';
 import { type LandedNote, noteLanded, readBranchRecord } from '../workspace/branch-records.ts';
 import type { CheckoutRequest } from '../workspace/checkout.ts';
 import { type ScratchRequest, withScratchWorktree } from '../workspace/worktree.ts';
-import { changedPaths, settleInterruptedMove } from './interrupted-move.ts';
+import { type ChangedPath, changedPaths, settleInterruptedMove } from './interrupted-move.ts';
 import type {
   LandedEarlier,
   LandingCourse,
@@ -74,13 +74,13 @@ async function protectedWork(
   { from, to, config = 'reprise.yaml' }: { from: string; to: string; config?: string | undefined },
 ): Promise<ProtectedWork | undefined> {
   const { git, root, commonDir } = repository;
-  const [raw, settings, hooks] = await Promise.all([
-    git.ok(['diff-tree', '-r', '-z', '--raw', '--no-renames', '--no-abbrev', '--end-of-options', from, to]),
+  const [changes, settings, hooks] = await Promise.all([
+    changedPaths(git, from, to),
     git.run(['cat-file', 'blob', `${from}:${config}`]),
     git.run(['config', '--type=path', '--get', 'core.hooksPath']),
   ]);
   const hooksPath = hooks.code === 0 ? withoutNewline(hooks.stdout) : undefined;
-  const files = await protectedAmong(parseRaw(raw), {
+  const files = await protectedAmong(changes, {
     settings: settings.code === 0 ? settings.stdout : '',
     hooks: hooksPath && hooksPattern(hooksPath, [...(root === undefined ? [] : [root]), dirname(commonDir)]),
   });
@@ -90,6 +90,9 @@ async function protectedWork(
   return { files, diff: shortDiff(diff) };
 }
 
+/** The content of a deleted file, in the form of `<mode> <id>`. */
+const deleted = `000000 ${'0'.repeat(40)}`;
+
 const mostDiffs = 100;
 const longestDiff = 20_000;
 
@@ -98,7 +101,7 @@ export const shortDiff = (diff: string): string =>
 
 /** Filters changed files by the list of protected files, with the settings in the text of a `reprise.yaml`. */
 export async function protectedAmong(
-  files: readonly ProtectedFile[],
+  changes: readonly Pick<ChangedPath, 'path' | 'after'>[],
   { settings, hooks }: { readonly settings: string; readonly hooks?: string | undefined },
 ): Promise<readonly ProtectedFile[]> {
   // Loading the reader of YAML takes 100 ms, and few projects have these settings.
@@ -107,16 +110,9 @@ export async function protectedAmong(
     : undefined;
   if (read?.landProtected) return [];
   const protect = [...(hooks === undefined ? [] : [hooks]), ...(read?.protect ?? [])];
-  return files.filter(({ path }) => isProtected(path, protect));
-}
-
-/** Parses `:<mode> <mode> <id> <id> <letter>\0<path>\0`. */
-function parseRaw(raw: string): readonly ProtectedFile[] {
-  const words = raw.split('\0');
-  return words.flatMap((word, at) => {
-    const [, mode, , id] = word.startsWith(':') && at % 2 === 0 ? word.slice(1).split(' ') : [];
-    return mode === undefined || id === undefined ? [] : { path: words[at + 1] ?? '', to: `${mode} ${id}` };
-  });
+  return changes.flatMap(({ path, after }) =>
+    isProtected(path, protect) ? { path, to: after ? `${after.mode} ${after.id}` : deleted } : [],
+  );
 }
 
 /** Returns how an earlier landing moved the target to the same work, if there was one. */

@@ -86,11 +86,9 @@ async function protectedWork(
 ): Promise<ProtectedWork | undefined> {
   const settings = model.trees.fileAt(model.treeOf(from), config);
   const differences = model.trees.differences(model.treeOf(from), model.treeOf(to));
-  const changed = differences.map(({ path, after }) => ({
-    path,
-    to: after ? `${after.mode} ${after.id}` : `000000 ${'0'.repeat(to.length)}`,
-  }));
-  const files = await protectedAmong(changed, { settings: settings ? model.objects.text(settings.id) : '' });
+  const files = await protectedAmong(differences, {
+    settings: settings ? model.objects.text(settings.id) : '',
+  });
   if (files.length === 0) return undefined;
   const names = new Set(files.map(({ path }) => path));
   return {
