@@ -1,8 +1,7 @@
 import { gitBackend, memoryBackend } from '../../src/cases/explore/backends.ts';
 import { CaseExplorer } from '../../src/cases/explore/explorer.ts';
 import { performCase } from '../../src/cases/explore/perform.ts';
-import { type PreparedCase, prepareCase } from '../../src/cases/explore/prepare.ts';
-import { symmetricSteps } from '../../src/cases/explore/symmetry.ts';
+import { type PreparedCase, prepareCase, symmetricSteps } from '../../src/cases/explore/prepare.ts';
 import { findCases } from '../../src/cases/manifest/find.ts';
 import { readCase } from '../../src/cases/manifest/load.ts';
 import { testContext } from '../../src/cli/other-commands.ts';

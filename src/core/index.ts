@@ -2,6 +2,7 @@ export {
   type ErrorCode,
   type ErrorData,
   isErrorCode,
+  nearest,
   type Position,
   RepriseError,
   toErrorData,
@@ -38,7 +39,6 @@ export {
   wholeFrom,
 } from './schema.ts';
 export { exhaustedWorkers, failedWorker, patienceMs, signalReasons, stoppedBy } from './stop.ts';
-export { nearest } from './suggest.ts';
 export {
   type Clock,
   type Duration,

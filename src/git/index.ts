@@ -35,8 +35,15 @@ export type {
   WorkUnit,
 } from './orders.ts';
 export { findPortRange, type PortRange } from './ports.ts';
-export { pushBranch } from './push.ts';
-export { type Branches, branchesOf, branchTip, readHead, resolveBase, resolveCommit } from './refs.ts';
+export {
+  type Branches,
+  branchesOf,
+  branchTip,
+  pushBranch,
+  readHead,
+  resolveBase,
+  resolveCommit,
+} from './refs.ts';
 export {
   commonDirNow,
   locateNow,

@@ -1,5 +1,5 @@
-export { type Log, noLog, type OpenLog, openLogFile } from './log.ts';
 export { LineSplitter, type OutputStream } from './output.ts';
+export { type Log, noLog, type OpenLog, openLogFile } from './output-file.ts';
 export { type RunProgram, runProgram } from './program.ts';
 export { ShellPool } from './shell-pool.ts';
 export { type RunShellOptions, runShellStep, type ShellEnd } from './shell-step.ts';

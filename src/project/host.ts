@@ -1,8 +1,10 @@
+import { randomUUID } from 'node:crypto';
 import type { SessionFactory } from '../agents/index.ts';
 import type { Clock, Ids } from '../core/index.ts';
 import type { World } from '../effects/index.ts';
 import type { Environment, ShellRunner } from '../engine/index.ts';
-import type { EventStore } from '../store/index.ts';
+import { thisProcess } from '../process/index.ts';
+import type { EventStore, Owner } from '../store/index.ts';
 import { isUtf8Locale } from '../terminal/index.ts';
 import type { WorkflowModel } from '../workflow/index.ts';
 
@@ -97,3 +99,10 @@ export const styleOf = (io: CommandIo, stream: 'out' | 'err') => ({
   columns: io.columns,
   unicode: isUtf8Locale(io.env),
 });
+
+/** Returns this process as an owner of locks and runs, with a new incarnation for each command. */
+export const thisOwner = (): Owner => ({ ...thisProcess(), incarnation: randomUUID() });
+
+/** Returns the name of the user from the environment. */
+export const userName = ({ env }: CommandIo): string | undefined =>
+  env['USER'] || env['LOGNAME'] || env['USERNAME'] || undefined;

@@ -16,15 +16,11 @@ export {
   type OpenStore,
   rememberOnce,
   styleOf,
+  thisOwner,
+  userName,
   writeLines,
 } from './host.ts';
-export { thisOwner, userName } from './identity.ts';
-export {
-  liveHost,
-  type OpenEngineOptions,
-  type OpenedEngine,
-  openEngine,
-} from './open-engine.ts';
+export { liveHost, type OpenEngineOptions, type OpenedEngine, openEngine } from './open-engine.ts';
 export { openState, openStore, type StoreMode } from './open-state.ts';
 export {
   commandSuffix,
@@ -54,10 +50,5 @@ export {
   unitWork,
   withStoredRuns,
 } from './runs.ts';
-export {
-  excludeFromGit,
-  excludeWorkspaces,
-  ignoredFolders,
-  storeFile,
-} from './state.ts';
+export { excludeFromGit, excludeWorkspaces, ignoredFolders, storeFile } from './state.ts';
 export { workerRules } from './worker-rules.ts';

@@ -1,12 +1,10 @@
 export { formatError, hintLines } from './errors.ts';
 export { type Glyphs, glyphsFor, isUtf8Locale } from './glyphs.ts';
-export { formatGraph } from './graph.ts';
-export { type LaneRow, laneDiagram } from './lane-diagram.ts';
+export { formatGraph, type LaneRow, laneDiagram } from './graph.ts';
 export { formatMermaid } from './mermaid.ts';
 export { formatHistory, formatRunList } from './run/history.ts';
 export { createLiveReporter } from './run/live.ts';
-export type { RunReporter } from './run/plain.ts';
-export { createPlainReporter } from './run/plain.ts';
+export { createPlainReporter, type RunReporter } from './run/plain.ts';
 export { formatSummary } from './run/summary.ts';
 export { hasWork, landable } from './run/summary-parts.ts';
 export { tableLines } from './table.ts';

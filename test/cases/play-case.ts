@@ -25,7 +25,7 @@ import { allTracers, createRecorder } from '../../src/effects/tracer.ts';
 import { modelOf } from '../../src/git/model/load.ts';
 import type { Model } from '../../src/git/model/repository.ts';
 import { openRepository } from '../../src/git/repository.ts';
-import { noLog } from '../../src/process/log.ts';
+import { noLog } from '../../src/process/output-file.ts';
 import { runShellStep } from '../../src/process/shell-step.ts';
 import { type Host, type Once, rememberOnce } from '../../src/project/host.ts';
 import { memoryStore } from '../../src/store/memory.ts';

@@ -1,8 +1,7 @@
 import { expect, it } from 'vitest';
 import { memoryBackend } from '../../src/cases/explore/backends.ts';
 import { performCase } from '../../src/cases/explore/perform.ts';
-import { prepareCase } from '../../src/cases/explore/prepare.ts';
-import { symmetricSteps } from '../../src/cases/explore/symmetry.ts';
+import { prepareCase, symmetricSteps } from '../../src/cases/explore/prepare.ts';
 import { readCase } from '../../src/cases/manifest/load.ts';
 import { testContext } from '../../src/cli/other-commands.ts';
 import { runProgram } from '../../src/cli/program.ts';

@@ -15,8 +15,8 @@ import {
 import { type CrashCoverage, CrashPoints } from './crash-points.ts';
 import { type OutcomeForms, SequentialOutcomes, SequentialSource } from './outcomes.ts';
 import { type PerformedCase, performCase } from './perform.ts';
+import { symmetricSteps } from './prepare.ts';
 import { EveryOrder, oneAfterAnother, sourcesFor } from './sources.ts';
-import { symmetricSteps } from './symmetry.ts';
 
 /**
  * Maximum number of schedules played in parallel. It is the same on every machine, so that every machine plays the same

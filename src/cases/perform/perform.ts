@@ -9,10 +9,9 @@ import { formatError } from '../../terminal/index.ts';
 import { groupsOf } from '../manifest/fields.ts';
 import type { CaseManifest, CaseStep, Trigger } from '../manifest/manifest.ts';
 import type { CaseClock } from './clock.ts';
-import { isGitReal } from './failures.ts';
+import { isGitReal, type Watch, watchCase } from './failures.ts';
 import type { Stage } from './stage.ts';
 import { commandEffect, type StepIo, stepIo } from './step-io.ts';
-import { type Watch, watchCase } from './triggers.ts';
 
 /**
  * Suspends all lanes of a world while a killed command is restarted: an open top-level lane without a request counts

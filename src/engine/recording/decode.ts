@@ -10,18 +10,22 @@ import {
 } from '../../agents/index.ts';
 import { isJsonObject, type Json, type JsonObject, RepriseError } from '../../core/index.ts';
 import { fitting, invalid, type PlacedLine, readLines } from '../../effects/recording/index.ts';
+import type { WorktreeState } from '../../git/delta/index.ts';
 import type { ShellEnd } from '../../process/index.ts';
 import { linesOf, SessionMemory, textOfTail } from './encode.ts';
 import { putTextsBack, type ReadBlob } from './long-texts.ts';
-import { takeStates } from './recorded-states.ts';
 import {
   answerSchema,
+  changedStateSchema,
   cutSchema,
   endSchema,
   eventSchemas,
   headerSchema,
+  numberSchema,
   questionSchema,
   resultSchema,
+  sha256Schema,
+  stateSchema,
 } from './schemas.ts';
 import {
   type OutputText,
@@ -289,3 +293,54 @@ function whyUnknown(value: JsonObject): string {
   if (keys.includes('run')) return 'runs a command, which a session written by hand cannot do';
   return keys.length === 1 ? `has an unknown key \`${keys[0]}\`` : 'must have exactly one key';
 }
+
+/** The folder states in a recording, and all its other lines. */
+interface StateLines {
+  readonly before: WorktreeState | null;
+  readonly after: WorktreeState | null;
+  readonly pack?: string | undefined;
+  readonly incomplete?: string | undefined;
+  /** Number of the result, if it differs from the one in the header. */
+  readonly n?: number;
+  readonly rest: readonly PlacedLine[];
+}
+
+function takeStates(lines: readonly PlacedLine[]): StateLines {
+  let before: WorktreeState | null = null;
+  let after: WorktreeState | null = null;
+  let pack: string | undefined;
+  let incomplete: string | undefined;
+  let n: number | undefined;
+  const rest: PlacedLine[] = [];
+  for (const line of lines) {
+    const { value } = line;
+    if ('before' in value) before = stateIn(value['before'], line);
+    if ('after' in value) {
+      after = afterIn(value['after'], { line, before });
+      if (value['pack'] !== undefined) pack = fitting(sha256Schema, value['pack'], line);
+    } else if ('incomplete' in value) incomplete = String(value['incomplete']);
+    else if ('n' in value) n = fitting(numberSchema, value['n'], line);
+    else if (!('before' in value)) rest.push(line);
+  }
+  return {
+    before,
+    after,
+    rest,
+    ...(n === undefined ? {} : { n }),
+    ...(pack === undefined ? {} : { pack }),
+    ...(incomplete === undefined ? {} : { incomplete }),
+  };
+}
+
+/** Parts that are not given are unchanged. */
+function afterIn(
+  value: unknown,
+  { line, before }: { readonly line: PlacedLine; readonly before: WorktreeState | null },
+): WorktreeState | null {
+  if (value === 'same') return before;
+  if (value === null || before === null) return stateIn(value, line);
+  return { ...before, ...fitting(changedStateSchema, value, line) } as WorktreeState;
+}
+
+const stateIn = (value: unknown, place: PlacedLine): WorktreeState | null =>
+  value === null ? null : fitting(stateSchema, value, place);

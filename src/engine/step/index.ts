@@ -1,8 +1,6 @@
-export { artifactFile } from './artifacts.ts';
-export type { PinnedBase } from './base.ts';
 export { fenced, firstLine, workVariables } from './commands.ts';
 export type { BuiltInWork, KnownSession, Transition, WorkLane } from './contract.ts';
-export { artifactFolder, scratchFolder, type WorkEffects } from './effects.ts';
+export { artifactFile, artifactFolder, scratchFolder, type WorkEffects } from './effects.ts';
 export {
   approvedFiles,
   askFor,
@@ -20,6 +18,6 @@ export {
 export { mayLand, verificationOf } from './landing-effects.ts';
 export { bestEffort, failedWith, type WorkOutcome } from './outcome.ts';
 export { openOnce, type RepositoryOnce, requireOwner, withoutFence } from './taping.ts';
-export type { StepWork } from './work.ts';
+export type { PinnedBase, StepWork } from './work.ts';
 export type { WorkLocation } from './workspace.ts';
 export { folderKey, landedKey, refKey, tipOfBranch } from './workspace-effects.ts';

@@ -1,7 +1,7 @@
+import { makeRecentDurable, type Repository, readHead, resolveBase } from '../../git/index.ts';
 import { lostBranches, type SavedWork } from '../../git/workspace/index.ts';
 import type { Environment, Observer } from '../environment.ts';
 import { doWork } from './attempt.ts';
-import { type PinnedBase, pinBase } from './base.ts';
 import { createWorkEffects } from './effects.ts';
 import { select } from './selection.ts';
 import { openOnce } from './taping.ts';
@@ -34,4 +34,17 @@ export function createWork(environment: Environment, observe: Observer) {
       perform: async works => lostBranches(await repository(), works),
     }),
   };
+}
+
+export interface PinnedBase {
+  /** Name of the checked-out branch, or `HEAD` if it is detached. */
+  readonly ref: string;
+  readonly commit: string;
+}
+
+/** Reads the checked-out commit. All workspaces of the run start from it, even if the checkout moves meanwhile. */
+async function pinBase(repository: Repository): Promise<PinnedBase> {
+  const head = await readHead(repository.git);
+  await makeRecentDurable(repository, head?.branch === undefined ? 'HEAD' : `refs/heads/${head.branch}`);
+  return { ref: head?.branch ?? 'HEAD', commit: head?.commit ?? (await resolveBase(repository)) };
 }

@@ -22,9 +22,8 @@ import {
   worktreeConditionAt,
   worktreeEntries,
 } from './entries.ts';
-import { copyIncluded } from './include-files.ts';
 import { isSetUp } from './save.ts';
-import { addWorktree, discardWorktree } from './worktree.ts';
+import { addWorktree, copyIncluded, discardWorktree } from './worktree.ts';
 
 export interface WorkspaceRequest {
   readonly repository: Repository;

@@ -1,6 +1,19 @@
-import { toTimestamp } from '../../core/index.ts';
-import { Conversation, SessionCount } from '../../engine/step/agent/index.ts';
-import type { BuiltInWork, WorkLane, WorkLocation, WorkOutcome } from '../../engine/step/index.ts';
+import type { Denial } from '../../agents/index.ts';
+import { type ErrorData, toTimestamp } from '../../core/index.ts';
+import type { StepEnd } from '../../engine/index.ts';
+import {
+  type AgentMessage,
+  Conversation,
+  SessionCount,
+  type SessionEnd,
+} from '../../engine/step/agent/index.ts';
+import {
+  type BuiltInWork,
+  failedWith,
+  type WorkLane,
+  type WorkLocation,
+  type WorkOutcome,
+} from '../../engine/step/index.ts';
 import type { ClaimRequest } from '../../store/index.ts';
 import {
   type Dispatch,
@@ -10,10 +23,63 @@ import {
   type WorkerHandle,
   waitsToDispatch,
 } from '../contract.ts';
-import { dispatchEnd, dispatchPrompt } from '../prompts.ts';
+import { checkNext, type NextAction, type NextRules, parseNext } from '../handoff/handoff.ts';
+import { correctionPrompt, dispatchEnd, dispatchPrompt } from '../prompts.ts';
 import { candidatesOf, pickTask } from '../tasks/pick.ts';
 import { readTasks, type TaskReading, takersOf } from '../tasks/read.ts';
-import { askUntilValid } from './ask-agent.ts';
+
+export type AgentAnswer =
+  | {
+      readonly kind: 'next';
+      readonly next: NextAction;
+      readonly text: string;
+      /** Actions that its sessions were denied. */
+      readonly denials: readonly Denial[];
+    }
+  /** The agent gave no valid answer, so the step ends. */
+  | { readonly kind: 'ended'; readonly end: StepEnd };
+
+interface AgentQuestion {
+  readonly first: AgentMessage;
+  /** Number of times that the agent may correct an invalid answer. */
+  readonly corrections: number;
+  readonly rules: NextRules;
+}
+
+/** Talks to an agent until it ends with a valid `<next>` instruction or has used up its corrections. */
+export async function askUntilValid(
+  conversation: Conversation,
+  { first, corrections, rules }: AgentQuestion,
+): Promise<AgentAnswer> {
+  let message = first;
+  const denials: Denial[] = [];
+  for (let left = corrections - (first.earlier ?? 0); ; left--) {
+    const end = await conversation.send(message);
+    denials.push(...end.denials);
+    if (end.kind === 'paused') return { kind: 'ended', end: end.end };
+    if (end.kind === 'failed') return { kind: 'ended', end: failedWith(end.error) };
+    const parsed = parseNext(toAnswer(end));
+    const problem = parsed.kind === 'problem' ? parsed.message : checkNext(parsed.next, rules);
+    if (parsed.kind === 'next' && problem === undefined)
+      return { kind: 'next', next: parsed.next, text: end.text, denials };
+    if (left <= 0) return { kind: 'ended', end: failedWith(noTransition(problem ?? '', corrections)) };
+    message = conversation.after(end, correctionPrompt(problem ?? ''));
+  }
+}
+
+const toAnswer = ({ text, structured }: Extract<SessionEnd, { kind: 'ok' }>) => ({
+  text,
+  ...(structured === undefined ? {} : { structured }),
+});
+
+const afterCorrections = (count: number): string =>
+  count === 0 ? '' : ` after ${count} ${count === 1 ? 'correction' : 'corrections'}`;
+
+const noTransition = (problem: string, corrections: number): ErrorData => ({
+  code: 'NO_TRANSITION',
+  message: `the agent did not end with a valid \`<next>\` instruction${afterCorrections(corrections)}: ${problem}`,
+  hint: 'read its messages: reprise logs; explain `<next>` in its prompt, or raise `workers.corrections`',
+});
 
 /** The chosen task with the reason for the choice, or the reason why there is none. */
 type DispatchChoice =

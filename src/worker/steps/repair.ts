@@ -8,7 +8,7 @@ import type { Fence } from '../../store/index.ts';
 import type { Dispatch, WorkerHandle } from '../contract.ts';
 import { conflictPrompt, correctionPrompt, howToEnd, workPrompt } from '../prompts.ts';
 import { colleaguesOf, takersOf } from '../tasks/read.ts';
-import { type AgentAnswer, askUntilValid } from './ask-agent.ts';
+import { type AgentAnswer, askUntilValid } from './dispatch.ts';
 
 /** A task with its finished work. */
 export type FinishedTask = Extract<Dispatch, { agent: string }> & {

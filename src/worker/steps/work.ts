@@ -14,7 +14,7 @@ import { type DispatchedTask, dispatchedOf, type WorkerHandle } from '../contrac
 import type { NextAction } from '../handoff/handoff.ts';
 import { howToEnd, workPrompt } from '../prompts.ts';
 import { colleaguesOf, takersOf } from '../tasks/read.ts';
-import { askUntilValid } from './ask-agent.ts';
+import { askUntilValid } from './dispatch.ts';
 
 /** Agent whose turn it is, with its arguments and the message of the agent before. */
 interface TaskTurn {

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { isJsonObject, type Json } from '../../core/index.ts';
-import { identifier, positiveInteger, someText } from './schema-parts.ts';
+import { identifier, positiveInteger, someText } from './schema-work.ts';
 import type { Complaint } from './source/problem-list.ts';
 
 const dispatchers = ['built-in', 'agent'] as const;

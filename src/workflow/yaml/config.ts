@@ -13,7 +13,7 @@ import {
   workerHint,
   workersSchema,
 } from './config-workers.ts';
-import { commands, positiveInteger, someText, spendingLimits } from './schema-parts.ts';
+import { commands, positiveInteger, someText, spendingLimits } from './schema-work.ts';
 import { explainIssues, schemaKeys } from './source/explain-issues.ts';
 import { type Complaint, ProblemList } from './source/problem-list.ts';
 import { YamlSource } from './source/yaml-source.ts';

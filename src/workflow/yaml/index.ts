@@ -6,4 +6,4 @@ export {
   type WorkerSettings,
 } from './config-workers.ts';
 export type { WorkflowText } from './load.ts';
-export { someText } from './schema-parts.ts';
+export { someText } from './schema-work.ts';

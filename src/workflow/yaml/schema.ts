@@ -1,17 +1,20 @@
 import { z } from 'zod';
 import { failurePolicies } from '../model.ts';
 import {
+  agentKeys,
   duration,
   environment,
+  fanOutKeys,
   identifier,
   json,
+  landKeys,
   positiveInteger,
   someText,
   spendingLimits,
   text,
   withUnit,
-} from './schema-parts.ts';
-import { agentKeys, fanOutKeys, landKeys, workKeys } from './schema-work.ts';
+  workKeys,
+} from './schema-work.ts';
 
 // The schema of a workflow file validates files, and editor support and the reference are generated from it.
 // Each message is the second half of a sentence that starts with the key.

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import type { AgentEvent } from '../../../agents/session.ts';
-import { openLogFile } from '../../../process/log.ts';
+import { openLogFile } from '../../../process/output-file.ts';
 import { linesOf, SessionLog } from './live-session.ts';
 
 test('the activity of an agent is logged as readable lines', () => {

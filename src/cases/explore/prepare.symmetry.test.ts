@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { load } from '../manifest/test-support.ts';
-import { symmetricSteps } from './symmetry.ts';
+import { symmetricSteps } from './prepare.ts';
 
 const steps = (...all: readonly string[]) => `[multi]\nsteps = [\n${all.join(',\n')}\n]\n`;
 const worker = (step: string, name: string, rest = '') =>

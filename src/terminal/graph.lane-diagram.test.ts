@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { laneDiagram } from './lane-diagram.ts';
+import { laneDiagram } from './graph.ts';
 import { displayWidth } from './text.ts';
 
 const rows = [

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import type { TracedRequest } from '../../effects/tracer.ts';
 import { loadCase } from '../manifest/load.ts';
-import { watchCase } from './triggers.ts';
+import { watchCase } from './failures.ts';
 
 const caseOf = (toml: string) => loadCase({ file: 'one.toml', displayFile: 'one.toml', text: toml });
 

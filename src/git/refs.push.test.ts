@@ -1,7 +1,7 @@
 import { chmodSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { pushBranch } from './push.ts';
+import { pushBranch } from './refs.ts';
 import { Lab } from './test-support.ts';
 
 const branch = 'reprise/task/fix-ü';
