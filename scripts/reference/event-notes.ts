@@ -27,8 +27,12 @@ export const moments: Readonly<Record<string, string>> = {
   'session.named':
     'An agent reports the id of its session. Written only if the id could not be chosen in advance.',
   'session.ended': 'No process of the session is left.',
+  'work.checked':
+    'The answer of an agent was judged. Written if the step has checks, or if the answer is invalid.',
   'landing.started': 'Written before a branch is landed.',
   'landing.ended': 'The outcome of a landing is known.',
+  'landing.delivered':
+    'With `land: branch` or `land: pr`: the work is on its branch, which was pushed and for which `pr_command` has ended. After a crash the step continues from here.',
   'landing.parked': 'The work of a task could not land and was saved on a separate branch.',
   'transition.taken':
     'The next agent for a task is chosen: by the dispatcher, or by an agent at the end of its turn.',
@@ -114,6 +118,10 @@ export const fields: Readonly<Record<string, string>> = {
   'session.ended.denials': 'Tool calls that were denied, each with the rule that would allow it.',
   'session.ended.answer': 'Answer of the agent. After a crash, the step continues from it.',
   'session.ended.error': 'Why the session failed. After a crash, the step fails with it.',
+  'work.checked.passed': 'Whether the answer is valid and all checks passed.',
+  'work.checked.checks': 'Checks that ran, in order, with their exit codes.',
+  'work.checked.error': `Why the work did not pass. ${error}`,
+  'work.checked.rework': 'Number of the rework that follows, from 1. Absent if the agent is not asked again.',
   'landing.started.onto': 'Target branch.',
   'landing.started.branch': 'Source branch.',
   'landing.ended.outcome': 'Outcome of the landing.',
@@ -124,6 +132,9 @@ export const fields: Readonly<Record<string, string>> = {
   'landing.ended.commits': 'Number of commits that landed.',
   'landing.ended.subjects': 'Subjects of the commits that landed, oldest first.',
   'landing.ended.message': 'Why it did not land.',
+  'landing.delivered.branch': 'Branch that holds the work.',
+  'landing.delivered.commit': 'Last commit of the work.',
+  'landing.delivered.remote': 'Remote that the branch was pushed to.',
   'landing.parked.branch': 'Branch that now holds the work.',
   'landing.parked.commit': 'Last commit of the work.',
   'landing.parked.message': 'Why it could not land.',

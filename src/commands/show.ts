@@ -29,7 +29,7 @@ import { knownCost, type RunStatusReport, runStatusOf, type StepProgress, safeLi
 /** JSON fields for the work of a step or copy; empty without an agent or a workspace. */
 function describeWork(step: StepProgress, folders: HistoryFolders): object {
   const { work, spent, fanOut, item } = step;
-  const { workspace, session, selection, landings, denials, artifacts } = work;
+  const { workspace, session, selection, landings, delivered, denials, checked, artifacts } = work;
   return {
     ...(fanOut ? { workers: fanOut.total } : {}),
     ...(item === undefined ? {} : { matrix: item }),
@@ -47,6 +47,8 @@ function describeWork(step: StepProgress, folders: HistoryFolders): object {
       : {}),
     ...(spent.sessions > 0 ? { cost: knownCost(spent), tokens: spent.tokens } : {}),
     ...(landings.length > 0 ? { landings } : {}),
+    ...(delivered ? { delivered } : {}),
+    ...(checked.length > 0 ? { checks: checked } : {}),
     ...(denials.length > 0 ? { denials } : {}),
     ...(artifacts.length > 0
       ? { artifacts: artifacts.map(({ name, path }) => ({ name, path: resolveRecorded(folders, path) })) }

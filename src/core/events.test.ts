@@ -50,6 +50,13 @@ const complete: Readonly<Record<EventType, Record<string, unknown>>> = {
     usage: { inputTokens: 1, outputTokens: 0, cachedTokens: 0, costUsd: null },
     denials: [{ tool: 'Bash', message: '', lineToAdd: '' }],
   },
+  'work.checked': {
+    passed: false,
+    checks: [{ command: 'npm test', passed: false, exitCode: 1 }],
+    error,
+    rework: 1,
+  },
+  'landing.delivered': { branch: 'b', commit: 'c', remote: 'origin' },
   'landing.started': { onto: 'main', branch: 'b' },
   'landing.ended': {
     outcome: 'landed',

@@ -172,6 +172,18 @@ const dataSchemas = {
     /** Error of a session that failed after it had started. */
     error: errorData.optional(),
   }),
+  /** The answer of an agent was judged. Written if it is invalid or if the step has checks. */
+  'work.checked': z.strictObject({
+    passed: z.boolean(),
+    /** Checks that ran, in order. The first one that fails is the last. */
+    checks: z.array(
+      z.strictObject({ command: z.string(), passed: z.boolean(), exitCode: z.number().optional() }),
+    ),
+    /** Why the answer is invalid or which check failed. */
+    error: errorData.optional(),
+    /** Number of the rework that follows, from 1. Absent if the agent is not asked again. */
+    rework: count.optional(),
+  }),
   'landing.started': z.strictObject({ onto: name, branch: name }),
   'landing.ended': z.strictObject({
     outcome: z.enum([
@@ -195,6 +207,8 @@ const dataSchemas = {
     subjects: z.array(z.string()).optional(),
     message: z.string().optional(),
   }),
+  /** Finished work is on its branch, which was pushed and announced if the worker does that. */
+  'landing.delivered': z.strictObject({ branch: name, commit: name, remote: name.optional() }),
   /** Work that could not land was kept on its own branch. */
   'landing.parked': z.strictObject({ branch: name, commit: name, message: z.string() }),
   /** An agent has named the next agent. */

@@ -141,11 +141,16 @@ const dataFields: Readonly<Record<EventType, Fields>> = {
     { outcome: oneOf('ok', 'failed', 'cancelled', 'limit', 'suspended'), usage },
     { sessionId: name, denials, answer: map(fields({ text }, { structured: json })), error },
   ),
+  'work.checked': fields(
+    { passed: truth, checks: list(map(fields({ command: text, passed: truth }, { exitCode: number }))) },
+    { error, rework: count },
+  ),
   'landing.started': fields({ onto: name, branch: name }),
   'landing.ended': fields(
     { outcome: outcomes, onto: name, branch: name },
     { commit: name, commits: count, from: name, subjects: list(text), message: text },
   ),
+  'landing.delivered': fields({ branch: name, commit: name }, { remote: name }),
   'landing.parked': fields({ branch: name, commit: name, message: text }),
   'transition.taken': fields({ from: name, to: name }, { args: texts, why: text }),
   'timer.set': fields({ timer, ms: numberFrom(0) }),

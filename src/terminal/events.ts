@@ -15,6 +15,8 @@ import {
   approveCommand,
   attemptText,
   changesText,
+  checkedText,
+  deliveredText,
   errorLine,
   fanOutText,
   landingText,
@@ -165,8 +167,12 @@ export function eventLine(event: HistoryEvent, context: EventLineContext): Event
       return line('running', `landing ${safeLine(event.data.branch)} on ${safeLine(event.data.onto)}`);
     case 'landing.ended':
       return line(landed.has(event.data.outcome) ? 'completed' : 'failed', landingText(event.data));
+    case 'landing.delivered':
+      return line('completed', deliveredText(event.data));
     case 'landing.parked':
       return line('waiting', parkedText(event.data));
+    case 'work.checked':
+      return event.data.rework === undefined ? undefined : line('retrying', checkedText(event.data));
     case 'transition.taken':
       return line('running', transitionText(event.data));
     case 'workspace.created':
@@ -267,8 +273,12 @@ export function eventNote(event: HistoryEvent): string {
       return safeLine(`${event.data.branch} onto ${event.data.onto}`);
     case 'landing.ended':
       return landingText(event.data);
+    case 'landing.delivered':
+      return deliveredText(event.data);
     case 'landing.parked':
       return parkedText(event.data);
+    case 'work.checked':
+      return checkedText(event.data);
     case 'transition.taken':
       return transitionText(event.data);
     case 'signal.received': {

@@ -159,6 +159,16 @@ export function landingText({ outcome, onto, branch, commit, commits, message }:
 export const parkedText = ({ branch, message }: EventOf<'landing.parked'>['data']): string =>
   `parked on ${safeLine(branch)}: ${firstLine(message)}${lastLineOf(message)}`;
 
+export const deliveredText = ({ branch, commit, remote }: EventOf<'landing.delivered'>['data']): string =>
+  safeLine(`delivered ${commit.slice(0, 10)} on ${branch}${remote ? `, pushed to ${remote}` : ''}`);
+
+/** `passed 2 checks`, or why the work did not pass and whether the agent is asked again. */
+export function checkedText({ passed, checks, error, rework }: EventOf<'work.checked'>['data']): string {
+  if (passed) return `passed ${count(checks.length, 'check')}`;
+  const why = firstLine(error?.message ?? 'a check failed');
+  return rework === undefined ? why : `asking the agent again (rework ${rework}): ${why}`;
+}
+
 /** Last line of the quoted output, which usually names the cause. The history has all of it. */
 function lastLineOf(message = ''): string {
   const last = furtherLines(message).findLast(line => line.trim() !== '');

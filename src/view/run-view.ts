@@ -218,7 +218,9 @@ export class RunView {
       case 'session.ended':
       case 'landing.started':
       case 'landing.ended':
+      case 'landing.delivered':
       case 'landing.parked':
+      case 'work.checked':
       case 'transition.taken':
         step.work.apply(event);
         break;

@@ -91,6 +91,9 @@ class WorkProgress {
   /** Landings of the current attempt, in order. Only the last landing of each branch is kept. */
   landings: readonly EventOf<'landing.ended'>['data'][] = [];
   parked: EventOf<'landing.parked'>['data'] | undefined;
+  delivered: EventOf<'landing.delivered'>['data'] | undefined;
+  /** Judgements of the answers in the current attempt, in order. */
+  checked: readonly EventOf<'work.checked'>['data'][] = [];
   /** Latest transition. */
   transition: EventOf<'transition.taken'>['data'] | undefined;
   selection: EventOf<'selection.made'>['data'] | undefined;
@@ -112,6 +115,7 @@ class WorkProgress {
   begin(): void {
     this.cutOff();
     this.denials = [];
+    this.checked = [];
     this.landings = [];
     this.selection = undefined;
     this.artifacts = [];
@@ -172,8 +176,14 @@ class WorkProgress {
         this.landings = [...this.landings.filter(({ branch }) => branch !== data.branch), data];
         return;
       }
+      case 'landing.delivered':
+        this.delivered = event.data;
+        return;
       case 'landing.parked':
         this.parked = event.data;
+        return;
+      case 'work.checked':
+        this.checked = [...this.checked, event.data];
         return;
       case 'transition.taken':
         this.transition = event.data;

@@ -85,6 +85,41 @@ describe('work that a worker does not land itself', () => {
     expect(stderr).toContain('onto main: conflicts in own.txt');
   });
 
+  it('is not announced again if the worker dies after `pr_command` has ended', async () => {
+    const remote = mkdtempSync(join(tmpdir(), 'reprise-remote-'));
+    onTestFinished(() => rmSync(remote, { recursive: true, force: true }));
+    execFileSync('git', ['init', '--quiet', '--bare', remote]);
+    const project = workerProject({
+      agents: { implement: 'echo mine > own.txt; echo "<next>land</next>"' },
+      tasks: { one: '# Change the file\n' },
+      files: {
+        'own.txt': 'old\n',
+        '.gitattributes': 'own.txt filter=slow\n',
+        'announce.sh':
+          'echo asked >> $MARKS; touch .reprise/workspaces/*/*/*/own.txt; echo now > $MARKS.hang',
+      },
+      config: 'workers: { land: pr, pr_command: sh announce.sh }\n',
+    });
+    project.git('remote', 'add', 'origin', remote);
+    // Git runs this filter on the touched file when the workspace of the delivered work is removed.
+    const hang = 'if grep -q now $MARKS.hang; then echo yes > $MARKS.hung; exec sleep 1000; fi; exec cat';
+    project.git('config', 'filter.slow.clean', hang);
+    project.tell('hang', '');
+    project.tell('hung', '');
+    const worker = project.worker();
+    await until(() => project.told('hung') !== '');
+    worker.kill('SIGKILL');
+    await worker.ended;
+    project.tell('hang', '');
+    const { code, stderr } = await project.worker(['--until-idle']).ended;
+    expect(code, stderr).toBe(0);
+    expect(project.marks()).toEqual(['asked']);
+    expect((await project.inStore(store => store.claims.list())).map(({ state }) => state)).toEqual([
+      'delivered',
+    ]);
+    expect(await leftoversButBranches(project)).toEqual(nothingLeft);
+  });
+
   it('is parked if it fails the verification', async () => {
     const project = workerProject({
       agents: { implement: implement('theirs.txt') },

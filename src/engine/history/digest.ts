@@ -72,7 +72,9 @@ export function digestsOf(history: readonly HistoryEvent[]): Digests {
         change(steps, key, { choice: [...(Array.isArray(before) ? before : []), { from, to, args }] });
         break;
       }
+      case 'landing.delivered':
       case 'landing.parked':
+      case 'work.checked':
       case 'fanout.expanded':
       case 'step.paused':
       case 'workspace.created':

@@ -165,6 +165,7 @@ function knownWork({ work, error, approval }: NodeState): KnownWork {
     sessions,
     reworks,
     landings: new Map(work?.landings),
+    delivered: work?.delivered,
     transitions: work?.transitions ?? [],
     lastError: error,
     ...(approval ? { approval } : {}),

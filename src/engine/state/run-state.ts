@@ -46,7 +46,9 @@ function isPossible(event: RunStepEvent, state: NodeState): boolean {
     case 'session.ended':
     case 'landing.started':
     case 'landing.ended':
+    case 'landing.delivered':
     case 'landing.parked':
+    case 'work.checked':
     case 'transition.taken':
       return state.active;
     case 'step.completed':
@@ -186,7 +188,9 @@ export class RunState extends ReadyQueues {
       case 'session.ended':
       case 'landing.started':
       case 'landing.ended':
+      case 'landing.delivered':
       case 'landing.parked':
+      case 'work.checked':
       case 'transition.taken':
         this.#applyToWork(state, event);
         break;

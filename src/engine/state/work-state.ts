@@ -39,7 +39,9 @@ type StepWorkEventType =
   | 'session.ended'
   | 'landing.started'
   | 'landing.ended'
+  | 'landing.delivered'
   | 'landing.parked'
+  | 'work.checked'
   | 'transition.taken';
 
 /** Outcomes after which the same attempt can continue the session. Any other attempt begins a new one. */
@@ -62,6 +64,8 @@ export class WorkState {
   reworks = 0;
   /** Landings started in this attempt and their outcomes, by branch. */
   readonly landings = new Map<string, KnownLanding>();
+  /** Delivery of this attempt, if it has ended. */
+  delivered: EventOf<'landing.delivered'>['data'] | undefined;
   /** Transitions taken in this attempt, in order. */
   transitions: readonly Transition[] = [];
   spent: SpentTotals = nothingSpent;
@@ -81,6 +85,7 @@ export class WorkState {
     this.#isReworked = false;
     this.#isInterrupted = false;
     this.landings.clear();
+    this.delivered = undefined;
     this.transitions = [];
   }
 
@@ -138,7 +143,11 @@ export class WorkState {
         this.#countRework();
         this.landings.set(event.data.branch, event.data);
         return;
+      case 'landing.delivered':
+        this.delivered = event.data;
+        return;
       case 'landing.parked':
+      case 'work.checked':
         return;
       case 'transition.taken':
         this.transitions = [...this.transitions, event.data];

@@ -11,6 +11,8 @@ import type { WorkLane } from './contract.ts';
 import type { WorkLocation } from './workspace.ts';
 
 export interface FailedCommand {
+  /** Position among its commands, from 0. */
+  readonly index: number;
   readonly text: string;
   readonly error: ErrorData;
   readonly tail: string;
@@ -38,7 +40,7 @@ export async function runInTurn(
 ): Promise<FailedCommand | undefined> {
   for (const [index, { text, command }] of commands.entries()) {
     const { end } = await runAt(lane, { location, what: `${what}-${index + 1}`, command });
-    if (end.kind === 'failed') return { text, error: end.error, tail: end.tail };
+    if (end.kind === 'failed') return { index, text, error: end.error, tail: end.tail };
   }
   return undefined;
 }

@@ -38,7 +38,7 @@ export type WorkNote = {
 
 export type WorkEventType = Extract<
   NewEvent['type'],
-  `${'workspace' | 'session' | 'landing' | 'selection' | 'transition'}.${string}`
+  `${'workspace' | 'session' | 'work' | 'landing' | 'selection' | 'transition'}.${string}`
 >;
 
 export interface KnownWork {
@@ -55,6 +55,8 @@ export interface KnownWork {
   readonly reworks: number;
   /** Landings that this attempt started before it was interrupted, by branch. */
   readonly landings: ReadonlyMap<string, KnownLanding>;
+  /** Delivery of this attempt, if it ended before an interruption. */
+  readonly delivered?: EventOf<'landing.delivered'>['data'] | undefined;
   /** Transitions of this attempt, in order. */
   readonly transitions: readonly Transition[];
   /** Error of the last attempt. */

@@ -1,7 +1,14 @@
 import { posix } from 'node:path';
 import { formatDuration } from '../../core/index.ts';
 import { resolveRecorded } from '../../engine/index.ts';
-import { costText, type RunView, type StatusWord, type StepProgress, safeLine } from '../../view/index.ts';
+import {
+  costText,
+  firstLine,
+  type RunView,
+  type StatusWord,
+  type StepProgress,
+  safeLine,
+} from '../../view/index.ts';
 import { type Glyphs, statusColour } from '../glyphs.ts';
 import { type Cell, tableLines } from '../table.ts';
 import { count, type Paint } from '../text.ts';
@@ -143,6 +150,7 @@ export function workBlocks(view: RunView, options: WorkBlockOptions): readonly (
     branchLines(view, options),
     artifactLines(view, options),
     sessionLines(view, options),
+    reworkLines(view, options),
     denialLines(view, options),
   ];
 }
@@ -192,6 +200,18 @@ function sessionLines(view: RunView, options: WorkBlockOptions): readonly string
     ...shown.map(command => `  ${command}`),
     ...moreLine(commands, options),
   ];
+}
+
+/** Answers that were not accepted, so that their agents were asked again. */
+function reworkLines(view: RunView, options: WorkBlockOptions): readonly string[] {
+  const asked = view.steps.flatMap(({ path, work }) =>
+    work.checked.flatMap(({ rework, error }) => (rework === undefined ? [] : [{ path, rework, error }])),
+  );
+  return block('reworked:', asked, options, ({ path, rework, error }) => [
+    { text: safeLine(path) },
+    { text: `rework ${rework}`, colour: 'yellow' },
+    { text: firstLine(error?.message ?? '') },
+  ]);
 }
 
 /** Denied tools. Each remedy is listed once, however often agents tried. */

@@ -126,6 +126,7 @@ class LiveWorkersReporter implements WorkersReporter {
 function stays(event: HistoryEvent): boolean {
   switch (event.type) {
     case 'landing.ended':
+    case 'landing.delivered':
     case 'landing.parked':
     case 'step.paused':
       return true;

@@ -12,7 +12,15 @@ import { dispatcher, type EndReason, type WorkerNews } from '../../worker/index.
 import { formatProblem } from '../../workflow/index.ts';
 import { statusColour } from '../glyphs.ts';
 import { clockTime, count, displayWidth, type Paint, painter } from '../text.ts';
-import { changesText, landingText, parkedText, sessionStartText, transitionText } from '../words.ts';
+import {
+  changesText,
+  checkedText,
+  deliveredText,
+  landingText,
+  parkedText,
+  sessionStartText,
+  transitionText,
+} from '../words.ts';
 
 /** Shows the activity of workers. */
 export interface WorkersReporter {
@@ -150,8 +158,12 @@ function eventLine(event: HistoryEvent): WorkerLine | undefined {
       const rebased = from === undefined ? '' : ` rebased onto ${from.slice(0, 10)}`;
       return { ...line('completed', text), detail: `${count(commits, 'commit')}${rebased}, fast-forward` };
     }
+    case 'landing.delivered':
+      return line('completed', deliveredText(event.data));
     case 'landing.parked':
       return line('waiting', parkedText(event.data));
+    case 'work.checked':
+      return event.data.rework === undefined ? undefined : line('retrying', checkedText(event.data));
     case 'step.paused':
       return line(
         'waiting',

@@ -63,6 +63,7 @@ export async function askUntilValid(
     if (parsed.kind === 'next' && problem === undefined)
       return { kind: 'next', next: parsed.next, text: end.text, denials };
     if (left <= 0) return { kind: 'ended', end: failedWith(noTransition(problem ?? '', corrections)) };
+    await conversation.reworks(noTransition(problem ?? '', 0), corrections - left + 1);
     message = conversation.after(end, correctionPrompt(problem ?? ''));
   }
 }

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { type ErrorData, toTimestamp } from '../../core/index.ts';
+import { type ErrorData, type EventOf, toTimestamp } from '../../core/index.ts';
 import {
   approvedFiles,
   askFor,
@@ -58,6 +58,7 @@ async function landOrDeliver(
   const repair = new LandingRepair(worker, lane, finished);
   const before = landedBefore(lane, branch);
   if (before) return landed(worker, lane, { finished, landing: before });
+  if (known.delivered) return delivered(worker, lane, { finished, delivery: known.delivered });
   const isToLand = worker.rules.land === 'main';
   const request = landingOf(worker, lane, finished);
   const rejected = rejectionOf(lane, branch);
@@ -220,6 +221,19 @@ async function deliver(worker: WorkerHandle, lane: WorkLane, finished: FinishedT
     const failed = await announce(worker, lane, { finished, branch });
     if (failed) return { end: failedWith(failed), summary: '' };
   }
+  const delivery = { branch, commit, ...(rules.land === 'pr' ? { remote: rules.remote } : {}) };
+  await lane.record({ type: 'landing.delivered', data: delivery });
+  return delivered(worker, lane, { finished, delivery });
+}
+
+async function delivered(
+  worker: WorkerHandle,
+  lane: WorkLane,
+  {
+    finished,
+    delivery: { branch, commit },
+  }: { readonly finished: FinishedTask; readonly delivery: Delivery },
+): Promise<WorkOutcome> {
   await settle(worker, lane, { ...finished, state: 'delivered', commit, branch });
   await tidyUp(worker, lane, finished);
   return { end: { kind: 'completed', output: { outcome: 'delivered', branch, commit } }, summary: '' };
@@ -245,6 +259,8 @@ async function announce(
       }
     : undefined;
 }
+
+type Delivery = EventOf<'landing.delivered'>['data'];
 
 const takenOver = ({ why }: LandingRefused): ErrorData => ({
   code: 'CANNOT_LAND',

@@ -107,7 +107,43 @@ describe('an agent in a workspace', () => {
       },
     );
     expect(await unit.work()).toEqual({ kind: 'completed', output: { text: 'Done.' } });
-    expect(unit.types).toEqual(['session.started', 'session.named', 'session.ended']);
+    expect(unit.types).toEqual(['session.started', 'session.named', 'session.ended', 'work.checked']);
+    expect(unit.of('work.checked')).toEqual([
+      { passed: true, checks: [{ command: 'test -f b.txt', passed: true }] },
+    ]);
+  });
+
+  test('whose work fails a check is asked again, and history says why', async () => {
+    const lab = await workLab({ agents: [scripted([{ run: 'echo x >> b.txt' }, { say: 'Done.' }])] });
+    const checks = [command('true'), command('test "$(wc -l < b.txt)" = 3')];
+    const unit = lab.unit(agentBody({ rework: 1, work: { checks } }));
+    expect(await unit.work()).toMatchObject({ kind: 'failed', error: { code: 'CHECK_FAILED' } });
+    const failed = {
+      passed: false,
+      checks: [
+        { command: 'true', passed: true },
+        { command: 'test "$(wc -l < b.txt)" = 3', passed: false, exitCode: 1 },
+      ],
+      error: expect.objectContaining({ code: 'CHECK_FAILED', exitCode: 1 }),
+    };
+    expect(unit.of('work.checked')).toEqual([{ ...failed, rework: 1 }, failed]);
+    expect(unit.types.filter(type => type === 'session.started' || type === 'work.checked')).toEqual([
+      'session.started',
+      'work.checked',
+      'session.started',
+      'work.checked',
+    ]);
+  });
+
+  test('whose answer is invalid is asked again, and history says why', async () => {
+    const lab = await workLab({ agents: [scripted([{ say: 'no JSON' }])] });
+    const output = { schema: {}, parse: (value: unknown) => value };
+    const unit = lab.unit(agentBody({ rework: 1, output }));
+    expect(await unit.work()).toMatchObject({ kind: 'failed', error: { code: 'OUTPUT_INVALID' } });
+    expect(unit.of('work.checked')).toMatchObject([
+      { passed: false, checks: [], error: { code: 'OUTPUT_INVALID' }, rework: 1 },
+      { passed: false, checks: [], error: { code: 'OUTPUT_INVALID' } },
+    ]);
   });
 });
 

@@ -1,8 +1,15 @@
 import { type Denial, permissionDenied } from '../../../agents/index.ts';
-import { type ErrorData, type Json, RepriseError, toErrorData, toJson } from '../../../core/index.ts';
+import {
+  type ErrorData,
+  type EventOf,
+  type Json,
+  RepriseError,
+  toErrorData,
+  toJson,
+} from '../../../core/index.ts';
 import type { AgentBody } from '../../../workflow/index.ts';
 import { commandError, type FailedCommand, runInTurn } from '../commands.ts';
-import type { WorkLane } from '../contract.ts';
+import type { WorkLane, WorkNote } from '../contract.ts';
 import { failedWith, type WorkOutcome } from '../outcome.ts';
 import type { WorkLocation } from '../workspace.ts';
 import { answerPrompt, attemptPrompt, Conversation, checkPrompt, SessionCount } from './conversation.ts';
@@ -33,49 +40,63 @@ export async function agentWork(
   for (let left = body.rework - (message.earlier ?? 0); ; left--) {
     const end = await conversation.send(message);
     if (end.kind === 'paused') return { end: end.end, summary: '' };
-    const judged = end.kind === 'failed' ? end : await judge(lane, { body, location, end });
-    if (judged.kind === 'done') {
+    const judged =
+      end.kind === 'failed' ? { error: end.error, checks: [] } : await judge(lane, body, { location, end });
+    if (judged.error === undefined) {
+      if (judged.checks.length > 0) lane.conclude(checked(judged));
       return {
         end: { kind: 'completed', output: judged.output },
         summary: end.kind === 'ok' ? end.text : '',
       };
     }
-    const news =
-      judged.kind === 'failed' ? isFixable(judged.error) : checkPrompt(toFailedCheck(judged.check));
+    const { error } = judged;
+    const news = judged.check ? checkPrompt(toFailedCheck(judged.check)) : isFixable(error);
     if (left <= 0 || news === undefined) {
-      const error = judged.kind === 'failed' ? judged.error : checkError(judged.check, end.denials);
+      if (end.kind === 'ok' || news !== undefined) lane.conclude(checked(judged));
       return { end: failedWith(error), summary: error.message };
     }
+    await lane.record(checked(judged, body.rework - left + 1));
     message = conversation.after(end, news);
   }
 }
 
-type JudgedAttempt =
-  | { readonly kind: 'done'; readonly output: Json }
-  | { readonly kind: 'failed'; readonly error: ErrorData }
-  | { readonly kind: 'unchecked'; readonly check: FailedCommand };
+type CheckedData = EventOf<'work.checked'>['data'];
+
+type JudgedAttempt = Pick<CheckedData, 'checks'> &
+  (
+    | { readonly error?: undefined; readonly output: Json }
+    | { readonly error: ErrorData; readonly check?: FailedCommand | undefined }
+  );
+
+/** Returns the event for a judgement. `rework`: number of the rework that follows. */
+const checked = ({ checks, error }: JudgedAttempt, rework?: number): WorkNote => ({
+  type: 'work.checked',
+  data: {
+    passed: error === undefined,
+    checks,
+    ...(error ? { error } : {}),
+    ...(rework === undefined ? {} : { rework }),
+  },
+});
 
 async function judge(
   lane: WorkLane,
-  {
-    body,
-    location,
-    end,
-  }: {
-    readonly body: AgentBody;
-    readonly location: WorkLocation;
-    readonly end: Extract<SessionEnd, { kind: 'ok' }>;
-  },
+  body: AgentBody,
+  { location, end }: { readonly location: WorkLocation; readonly end: Extract<SessionEnd, { kind: 'ok' }> },
 ): Promise<JudgedAttempt> {
   let output: Json;
   try {
     output = outputOf(body, end);
   } catch (thrown) {
-    return { kind: 'failed', error: { ...toErrorData(thrown), code: 'OUTPUT_INVALID' } };
+    return { checks: [], error: { ...toErrorData(thrown), code: 'OUTPUT_INVALID' } };
   }
   const commands = body.work.checks.map(({ text, command }) => ({ text, command: command(lane.scope) }));
   const check = await runInTurn(lane, { location, what: 'check', commands });
-  return check ? { kind: 'unchecked', check } : { kind: 'done', output };
+  const passed = commands.slice(0, check?.index).map(({ text }) => ({ command: text, passed: true }));
+  if (!check) return { checks: passed, output };
+  const { exitCode } = check.error;
+  const failed = { command: check.text, passed: false, ...(exitCode === undefined ? {} : { exitCode }) };
+  return { checks: [...passed, failed], error: checkError(check, end.denials), check };
 }
 
 function outputOf({ output }: AgentBody, end: Extract<SessionEnd, { kind: 'ok' }>): Json {

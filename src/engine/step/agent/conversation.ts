@@ -193,6 +193,11 @@ export class Conversation {
       : { prompt: repeatedPrompt(this.#options.prompt, news) };
   }
 
+  /** Records that the answer of the agent is invalid, and that the agent is asked again for the nth time. */
+  reworks(error: ErrorData, rework: number): Promise<void> {
+    return this.#lane.record({ type: 'work.checked', data: { passed: false, checks: [], error, rework } });
+  }
+
   async send(message: AgentMessage): Promise<SessionEnd> {
     if (message.answered) {
       this.#used = message.answered.usage;
