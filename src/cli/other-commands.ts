@@ -44,6 +44,7 @@ Examples:
     .summary('show workers, tasks and locks')
     .description('Show workers, tasks, locks and leftovers.')
     .option('-w, --watch', 'keep the view up to date until q or Ctrl-C; the workers keep running')
+    .addOption(new Option('--all', 'show every project of the repository').conflicts('watch'))
     .option('--branch <branch>', 'branch to read tasks from (default: the branch of the workers)')
     .option('--json', 'print one JSON object; with --watch, one per line for every change');
 
@@ -54,6 +55,7 @@ Examples:
     .summary('list, show, claim or release tasks')
     .description('List tasks with their status, or show, claim or release one.')
     .option('--by <name>', 'name to claim or release with (default: the current user)')
+    .option('--all', 'list the tasks of every project of the repository')
     .option('--branch <branch>', 'branch to read tasks from (default: the branch of the workers)')
     .option('--json', 'print one JSON object per line; with show, a single object')
     .addHelpText(
@@ -78,7 +80,8 @@ export function registerViewCommands({ io, add }: Registry): void {
     .description('List the runs of the project, newest first.')
     .option('--json', 'print one JSON object per line')
     .option('-n, --limit <n>', 'maximum number of runs', wholeNumber(1))
-    .option('--workflow <name>', 'only list runs of this workflow');
+    .option('--workflow <name>', 'only list runs of this workflow')
+    .option('--all', 'list the runs of every project of the repository');
 
   add('show [run]', async ([run], options) => {
     const { showCommand } = await import('../commands/show.ts');

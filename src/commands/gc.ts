@@ -1,4 +1,4 @@
-import { readdirSync, rmdirSync } from 'node:fs';
+import { readdirSync, rmdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import {
   applyGc,
@@ -16,6 +16,7 @@ import {
   displayPath,
   type ExitCode,
   exitCodes,
+  expiredStates,
   findProject,
   hasEnded,
   openStoredRuns,
@@ -37,7 +38,10 @@ export interface GcCommandOptions extends ProjectOptions {
   readonly json?: boolean | undefined;
 }
 
-/** Removes workspaces and branches of runs that have ended. A branch with commits that exist nowhere else is kept. */
+/**
+ * Removes workspaces and branches of runs that have ended, of all projects, and imported state after 30 days. A branch with
+ * commits that exist nowhere else is kept.
+ */
 export async function gcCommand(
   { io }: { readonly io: CommandIo },
   options: GcCommandOptions,
@@ -53,8 +57,13 @@ export async function gcCommand(
         ...rest,
         left: [...plan.leave, ...left],
       }));
-  if (!options.dryRun) await removeUnused({ project, io }, runs);
-  const report = { ...done, isDryRun: options.dryRun === true };
+  const expired = await expiredStates(project, io.now());
+  if (!options.dryRun) {
+    for (const folder of expired) rmSync(folder, { recursive: true, force: true });
+    await removeUnused({ project, io }, runs);
+  }
+  const states = expired.map(what => ({ kind: 'state', what, bytes: 0 }) as const);
+  const report = { ...done, removed: [...done.removed, ...states], isDryRun: options.dryRun === true };
   if (options.json) writeLines(io.out, jsonText(describe(report)));
   else for (const line of linesOf(report, io)) writeLines(io.out, line);
   return exitCodes.ok;

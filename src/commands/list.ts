@@ -19,16 +19,18 @@ export interface ListCommandOptions extends ProjectOptions {
   readonly json?: boolean | undefined;
   readonly limit?: number | undefined;
   readonly workflow?: string | undefined;
+  /** Whether to list the runs of all projects of the repository. */
+  readonly all?: boolean | undefined;
 }
 
-/** Prints the runs of the project, newest first. */
+/** Prints the runs of the project, or of all projects of the repository, newest first. */
 export async function listCommand(
   { io }: { readonly io: CommandIo },
   options: ListCommandOptions,
 ): Promise<ExitCode> {
-  const { json, limit, workflow } = options;
+  const { json, limit, workflow, all } = options;
   const project = findProject(io, options);
-  const store = await openStoredRuns(project, 'readonly');
+  const store = await openStoredRuns(project, 'readonly', { all });
   const query = {
     ...(limit === undefined ? {} : { limit }),
     ...(workflow === undefined ? {} : { workflow }),
@@ -82,6 +84,7 @@ const toLine = (
   cost: RunCost = { cost: null },
 ) => ({
   id: row.runId,
+  ...(row.project === undefined ? {} : { project: row.project }),
   workflow: row.workflow,
   status: row.status,
   started_at: row.startedAt,

@@ -40,6 +40,8 @@ import { dispatcher, isUsedUp, waitsToDispatch, workerWorkflow } from '../worker
 import {
   claimsIn,
   openTaskContext,
+  openTaskContexts,
+  projectHeading,
   readWrittenTasks,
   type TaskBoardOptions,
   type TaskContext,
@@ -194,6 +196,11 @@ export async function statusCommand(
   { io }: { readonly io: CommandIo },
   options: StatusCommandOptions,
 ): Promise<ExitCode> {
+  if (options.all) {
+    for (const each of await openTaskContexts(io, options))
+      print(each, await new StatusReader(each).next(io.interrupt), options);
+    return exitCodes.ok;
+  }
   const context = await openTaskContext(io, options);
   const looks = new StatusReader(context);
   const { terminal } = io;
@@ -236,13 +243,15 @@ class StatusReader {
 function print(
   { io, project }: TaskContext,
   facts: StatusFacts,
-  { json, watch }: StatusCommandOptions,
+  { json, watch, all }: StatusCommandOptions,
 ): void {
   const now = io.now();
   if (json) {
-    writeLines(io.out, jsonText(describeStatus(facts, now), watch ? 0 : 2));
+    const named = all ? { project: project.state.project } : {};
+    writeLines(io.out, jsonText({ ...named, ...describeStatus(facts, now) }, watch || all ? 0 : 2));
     return;
   }
+  if (all) writeLines(io.out, projectHeading(project));
   const lines = statusLines(facts, { ...styleOf(io, 'out'), now, commandSuffix: project.commandSuffix });
   writeLines(io.out, lines.join('\n'));
 }

@@ -1,4 +1,4 @@
-import { basename } from 'node:path';
+import { basename, join, relative, resolve } from 'node:path';
 import type { AgentDefinitions } from '../agents/index.ts';
 import { RepriseError } from '../core/index.ts';
 import { branchesOf, openRepository, type Repository } from '../git/index.ts';
@@ -7,6 +7,7 @@ import {
   type CommandIo,
   findProject,
   loadAgents,
+  openStoredRuns,
   type Project,
   type ProjectOptions,
   readConfig,
@@ -14,6 +15,7 @@ import {
 } from '../project/index.ts';
 import type { Claim, EventStore } from '../store/index.ts';
 import type { TaskFacts, UncommittedTask } from '../terminal/status/index.ts';
+import { safeLine } from '../view/index.ts';
 import type { WorkerRules } from '../worker/index.ts';
 import {
   printedBy,
@@ -24,6 +26,8 @@ import {
 } from '../worker/tasks/index.ts';
 
 export interface TaskBoardOptions extends ProjectOptions {
+  /** Whether to include all projects of the repository. */
+  readonly all?: boolean | undefined;
   /** Branch to read tasks from. Defaults to the branch of the workers. */
   readonly branch?: string | undefined;
 }
@@ -35,6 +39,43 @@ export interface TaskContext {
   readonly agents: AgentDefinitions;
   readonly rules: WorkerRules;
   readonly repository: Repository;
+}
+
+/**
+ * Opens the current project, and with `all` also those of this checkout that have runs, claims or workers. Throws
+ * NOT_A_REPOSITORY, USAGE and CONFIG_INVALID.
+ */
+export async function openTaskContexts(
+  io: CommandIo,
+  options: TaskBoardOptions,
+): Promise<readonly TaskContext[]> {
+  const current = await openTaskContext(io, options);
+  if (!options.all) return [current];
+  const { project } = current;
+  const { root, state } = project;
+  const top = resolve(root, relative(state.project, '.'));
+  const contexts = [current];
+  for (const name of await projectsIn(project)) {
+    const at = { ...io, cwd: join(top, name) };
+    const other = findProject(at, { stateDir: options.stateDir && project.stateDir });
+    if (other.root !== at.cwd || other.root === root) continue;
+    contexts.push(await openTaskContext(at, { ...options, stateDir: options.stateDir && project.stateDir }));
+  }
+  return contexts;
+}
+
+/** Heading of a project among several. */
+export const projectHeading = ({ state }: Project): string => safeLine(`project ${state.project}`);
+
+async function projectsIn(project: Project): Promise<readonly string[]> {
+  const store = await openStoredRuns(project, 'readonly', { all: true });
+  if (!store) return [];
+  try {
+    const entries = [await store.list(), await store.claims.list(), await store.workers.list()].flat();
+    return [...new Set(entries.flatMap(entry => entry.project ?? []))].sort();
+  } finally {
+    await store.close();
+  }
 }
 
 /** Throws NOT_A_REPOSITORY, USAGE and CONFIG_INVALID. */

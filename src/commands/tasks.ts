@@ -27,6 +27,8 @@ import { formatProblem } from '../workflow/index.ts';
 import {
   claimsIn,
   openTaskContext,
+  openTaskContexts,
+  projectHeading,
   readWrittenTasks,
   type TaskBoardOptions,
   type TaskContext,
@@ -51,16 +53,16 @@ export async function tasksCommand(
   options: TasksCommandOptions,
 ): Promise<ExitCode> {
   const action = actionOf(options);
-  const context = await openTaskContext(io, options);
-  const written = await readWrittenTasks(context);
-  if (written.failure) throw written.failure;
-  const readFacts = async (store: EventStore | undefined) =>
-    taskFacts(context, written, await claimsIn(store));
-  const facts = await withStore(context, 'readonly', readFacts);
   if (action === 'list') {
-    list(context, facts, options);
+    for (const context of await openTaskContexts(io, options)) {
+      const readFacts = await factsReader(context);
+      list(context, await withStore(context, 'readonly', readFacts), options);
+    }
     return exitCodes.ok;
   }
+  const context = await openTaskContext(io, options);
+  const readFacts = await factsReader(context);
+  const facts = await withStore(context, 'readonly', readFacts);
   const task = selectTask(facts, options.id ?? '');
   if (action === 'show') show(context, { facts, task }, options);
   else if (action === 'claim') await claimTask({ context, task, by: options.by });
@@ -68,7 +70,16 @@ export async function tasksCommand(
   return exitCodes.ok;
 }
 
-function actionOf({ action = 'list', id, by }: TasksCommandOptions): TasksAction {
+/** Reads the written tasks, and returns a function that combines them with the claims of a store. */
+async function factsReader(
+  context: TaskContext,
+): Promise<(store: EventStore | undefined) => Promise<TaskFacts>> {
+  const written = await readWrittenTasks(context);
+  if (written.failure) throw written.failure;
+  return async store => taskFacts(context, written, await claimsIn(store));
+}
+
+function actionOf({ action = 'list', id, by, all }: TasksCommandOptions): TasksAction {
   const known = actions.find(each => each === action);
   if (known === undefined) throw unknownAction(action, id);
   if (known === 'list' && id !== undefined)
@@ -79,6 +90,8 @@ function actionOf({ action = 'list', id, by }: TasksCommandOptions): TasksAction
     throw new RepriseError('USAGE', `\`tasks ${known}\` needs a task name`, {
       hint: `name a task: reprise tasks ${known} <name>; to list all tasks: reprise tasks`,
     });
+  if (known !== 'list' && all)
+    throw new RepriseError('USAGE', '`--all` only lists tasks', { hint: 'reprise tasks --all' });
   if (by !== undefined && by.trim() === '') throw new RepriseError('USAGE', '--by needs a name');
   return known;
 }
@@ -94,9 +107,11 @@ function unknownAction(action: string, id: string | undefined): RepriseError {
   });
 }
 
-function list({ io }: TaskContext, facts: TaskFacts, { json }: TasksCommandOptions): void {
+function list({ io, project }: TaskContext, facts: TaskFacts, { json, all }: TasksCommandOptions): void {
   const { tasks, branch, uncommitted, problems, howToAdd } = facts;
-  if (json) for (const task of tasks) writeLines(io.out, jsonText(describeTask(task)));
+  const named = all ? { project: project.state.project } : {};
+  if (all && !json) writeLines(io.out, projectHeading(project));
+  if (json) for (const task of tasks) writeLines(io.out, jsonText({ ...named, ...describeTask(task) }));
   else io.out(formatTaskList(tasks, styleOf(io, 'out')));
   for (const problem of problems) writeLines(io.err, safeText(formatProblem(problem)));
   if (json) return;

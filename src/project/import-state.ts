@@ -15,11 +15,11 @@ import {
 import { dirname, join, relative, sep } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { RepriseError, toEpochMs } from '../core/index.ts';
-import { isOwnerAlive, openRepository } from '../git/index.ts';
+import { isOwnerAlive, openRepository, takeRepositoryLock } from '../git/index.ts';
 import { allWorktrees } from '../git/workspace/index.ts';
 import { thisProcess } from '../process/index.ts';
 import { copyStore, mergeStore, openDatabase, type StoreUser } from '../store/sqlite/index.ts';
-import { importMark, locateState, storeFile } from './state.ts';
+import { importMark, locateState, type StateRequest, storeFile } from './state.ts';
 
 /** Age of the last heartbeat after which a worker of another host counts as dead. */
 const silentMs = 30_000;
@@ -27,12 +27,11 @@ const silentMs = 30_000;
 /** Parts of a state folder that histories refer to. Locks, checkouts and scratch files end with their processes. */
 const broughtAlong = ['logs', 'journal', 'artifacts', 'adhoc'] as const;
 
-interface ImportRequest {
+type ImportPlace = Pick<StateRequest, 'root' | 'env'>;
+
+interface ImportRequest extends ImportPlace {
   /** State folder of the repository. */
   readonly folder: string;
-  /** Absolute path of the project. */
-  readonly root: string;
-  readonly env: Readonly<Record<string, string | undefined>>;
   /** Called after every step that changes something, for tests. */
   readonly reached?: ((step: string) => void) | undefined;
 }
@@ -149,16 +148,42 @@ const stillUsed = ({ pid, host, what }: StoreUser, from: string, to: string): Re
     { hint: 'wait until it ends, or stop it, then try again' },
   );
 
-/** Finds the former state of every project in every checkout. Workspaces of agents are not searched. */
-async function formerStates({ root, env }: ImportRequest): Promise<readonly FormerState[]> {
-  const repository = await openRepository({ cwd: root, inheritEnv: env });
-  const worktrees = (await allWorktrees(repository)).map(({ path }) => path);
-  const tops = worktrees.filter(path => !path.split(sep).join('/').includes('/.reprise/workspaces/'));
-  const roots = new Set([...tops.flatMap(top => [...projectsBelow(top)]), root]);
-  return [...roots]
+/** Finds the former state of every project in every checkout. */
+const formerStates = async (place: ImportPlace): Promise<readonly FormerState[]> =>
+  (await projectRoots(place))
     .map(each => ({ root: each, folder: join(each, '.reprise', 'state') }))
-    .filter(({ folder }) => isFolder(folder))
-    .sort((a, b) => (a.folder < b.folder ? -1 : 1));
+    .filter(({ folder }) => isFolder(folder));
+
+const keptMs = 30 * 24 * 60 * 60 * 1000;
+
+/** Finds imported state that is older than 30 days. */
+export async function expiredStates(place: ImportPlace, now: number): Promise<readonly string[]> {
+  const roots = await projectRoots(place);
+  return roots.flatMap(root =>
+    entriesOf(join(root, '.reprise'))
+      .filter(entry => entry.isDirectory() && /^state\.imported(-\d+)?$/.test(entry.name))
+      .map(({ name }) => join(root, '.reprise', name))
+      .filter(folder => {
+        // The import writes this file last.
+        const written = lstatSync(join(folder, '.gitignore'), { throwIfNoEntry: false });
+        return written !== undefined && now - written.mtimeMs > keptMs;
+      }),
+  );
+}
+
+/** Folders of all checkouts that contain `.reprise`, in a fixed order. Workspaces of agents are not searched. */
+async function projectRoots({ root, env }: ImportPlace): Promise<readonly string[]> {
+  const opened = await openRepository({ cwd: root, inheritEnv: env });
+  // Git fails if another process is creating a worktree at this moment.
+  const worktrees = await allWorktrees(opened).catch(async () => {
+    const owner = { ...thisProcess(), incarnation: 'import' };
+    const lock = await takeRepositoryLock({ repository: opened, owner, name: 'worktrees' });
+    return allWorktrees(lock.repository).finally(lock.release);
+  });
+  const tops = worktrees
+    .map(({ path }) => path)
+    .filter(path => !path.split(sep).join('/').includes('/.reprise/workspaces/'));
+  return [...new Set([...tops.flatMap(top => [...projectsBelow(top)]), root])].sort();
 }
 
 function* projectsBelow(top: string): Generator<string> {

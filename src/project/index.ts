@@ -21,7 +21,7 @@ export {
   writeLines,
 } from './host.ts';
 export { liveHost, type OpenEngineOptions, type OpenedEngine, openEngine } from './open-engine.ts';
-export { openState, openStore, type StoreMode } from './open-state.ts';
+export { expiredStates, openState, openStore, type StoreMode } from './open-state.ts';
 export {
   commandSuffix,
   configFile,

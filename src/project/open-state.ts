@@ -51,6 +51,12 @@ export async function openState(options: OpenStateOptions): Promise<EventStore |
   return store;
 }
 
+/** Finds state of former versions that was imported more than 30 days ago. */
+export const expiredStates = async (
+  place: Pick<StateRequest, 'root' | 'env'>,
+  now: number,
+): Promise<readonly string[]> => (await import('./import-state.ts')).expiredStates(place, now);
+
 /** A store of an older version is migrated first. `undefined` while another process is creating the store. */
 async function openToRead(folder: string, project: string | null): Promise<EventStore | undefined> {
   try {

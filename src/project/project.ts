@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { dirname, join, relative, resolve } from 'node:path';
+import { basename, dirname, join, relative, resolve } from 'node:path';
 import { RepriseError } from '../core/index.ts';
 import { FileRefusedError, fileLimits, readBoundedFile } from '../effects/index.ts';
 import type { WorktreeSettings } from '../engine/index.ts';
@@ -92,10 +92,16 @@ export interface ProjectOptions {
 }
 
 const marks = ['.reprise', 'reprise.yaml', '.git'];
+const marksOfBare = ['HEAD', 'objects', 'refs'];
+
+const isProject = (folder: string): boolean => {
+  const has = (name: string) => existsSync(join(folder, name));
+  return marks.some(has) || (basename(folder) !== '.git' && marksOfBare.every(has));
+};
 
 /** Finds the nearest parent folder that looks like the root of a project. Defaults to the current folder. */
 export function findProject({ cwd, env, host }: CommandIo, { stateDir }: ProjectOptions = {}): Project {
-  const root = findUpwards(cwd, folder => marks.some(mark => existsSync(join(folder, mark)))) ?? cwd;
+  const root = findUpwards(cwd, isProject) ?? cwd;
   const fromEnv = env['REPRISE_STATE_DIR'];
   const given = stateDir ? resolve(cwd, stateDir) : fromEnv ? resolve(root, fromEnv) : undefined;
   let found: ProjectState | undefined;

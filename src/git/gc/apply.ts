@@ -163,7 +163,8 @@ export interface GcDone {
 }
 
 export interface RemovedItem {
-  readonly kind: 'workspace' | 'branch' | 'scratch' | 'unborn';
+  /** `state`: state of a former version that was imported. */
+  readonly kind: 'workspace' | 'branch' | 'scratch' | 'unborn' | 'state';
   /** Path, or name of a branch. */
   readonly what: string;
   /** Size on disk according to the plan. 0 for a branch. */

@@ -60,6 +60,8 @@ export interface RunListRow {
   readonly status: string;
   readonly startedAt: Timestamp;
   readonly endedAt: Timestamp | null;
+  /** Project of the run, if runs of several projects are listed. */
+  readonly project?: string | undefined;
 }
 
 /** Formats a list of runs: id, workflow, status, start time and duration. */
@@ -69,12 +71,13 @@ export function formatRunList(
 ): string {
   const glyphs = glyphsFor(options.unicode);
   const lines = tableLines(
-    rows.map(({ runId, workflow, status, startedAt, endedAt }) => {
+    rows.map(({ runId, workflow, status, startedAt, endedAt, project }) => {
       const word = toStatusWord(status);
       const started = toEpochMs(startedAt);
       return [
         { text: glyphs[word], colour: statusColour(word) },
         { text: safeLine(runId) },
+        ...(project === undefined ? [] : [{ text: safeLine(project) }]),
         { text: safeLine(workflow) },
         { text: safeLine(status), colour: statusColour(word) },
         { text: relativeTime(started, options.now), colour: 'dim' as const },
@@ -85,7 +88,15 @@ export function formatRunList(
       ];
     }),
     {
-      columns: [{}, {}, { shrinks: true }, {}, {}, {}],
+      columns: [
+        {},
+        {},
+        ...(rows[0]?.project === undefined ? [] : [{ shrinks: true }]),
+        { shrinks: true },
+        {},
+        {},
+        {},
+      ],
       width: options.columns,
       paint: painter(options.color),
       ellipsis: glyphs.ellipsis,
