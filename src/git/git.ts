@@ -315,7 +315,7 @@ export async function removeStaleLock(file: string, folder = repositoryOf(file))
 
 /** Folder of the repository that a lock belongs to. */
 const repositoryOf = (file: string): string =>
-  (/^(.*?)(\/\.git)?\/(refs|worktrees)\//.exec(file)?.[1] ?? dirname(file)) || sep;
+  (/^(.*?)(\/\.git)?\/(refs\/|worktrees\/|packed-refs\.lock$)/.exec(file)?.[1] ?? dirname(file)) || sep;
 
 /** Git commands that may work below a folder. One whose folder is unknown counts. */
 const commandsBelow = (folder: string): ReadonlySet<string> =>

@@ -79,7 +79,7 @@ const sample = {
 };
 
 /** Arguments of effects that do not take an object. */
-const ownSample: Readonly<Record<string, unknown>> = { 'runs.left-work': 'r1' };
+const ownSample: Readonly<Record<string, unknown>> = { 'runs.left-work': 'r1', 'workspace.lost': [sample] };
 
 /** Kind of a key: `ref:` for `ref:main`. */
 const kindOf = (key: string): string => /^[^:]*:?/.exec(key)?.[0] ?? key;

@@ -1,4 +1,4 @@
-import { existsSync, rmSync } from 'node:fs';
+import { existsSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { runProgram } from '../../process/program.ts';
@@ -72,6 +72,42 @@ describe('removing a workspace', () => {
     expect(await removeWorkspace({ repository, owner, path, branch })).toMatchObject({ kind: 'removed' });
     expect(room.git('worktree', 'list').split('\n')).toHaveLength(1);
     expect(branches()).toEqual(['main']);
+  });
+
+  it('removes the locks that git left when it was killed while it deleted another branch, and no others', async () => {
+    const { lab: room, owner, path, branch, branches } = await lab();
+    const locks = ['packed-refs.lock', `refs/heads/${branch}.lock`].map(name =>
+      join(room.root, '.git', name),
+    );
+    const repository = await room.open();
+    const other = { repository, owner, path: room.workspace('two'), branch: 'reprise/w/two' };
+    await createWorkspace({ ...other, base: 'main' });
+    const killed = await openRepository({
+      cwd: room.root,
+      inheritEnv: plainEnvironment,
+      runProgram: async (argv, options) => {
+        if (argv.includes('remove')) return new Promise(() => {});
+        if (!argv.includes('update-ref')) return runProgram(argv, options);
+        room.git('update-ref', '-d', `refs/heads/${branch}`);
+        for (const lock of locks) writeFileSync(lock, '');
+        throw new Error('killed');
+      },
+    });
+    await expect(removeWorkspace({ repository: killed, owner, path, branch })).rejects.toThrow('killed');
+    expect(await removeWorkspace(other)).toMatchObject({ branch: { kind: 'deleted' } });
+    expect(await removeWorkspace({ repository, owner, path, branch })).toMatchObject({ kind: 'removed' });
+    expect(locks.filter(existsSync)).toEqual([]);
+    expect(branches()).toEqual(['main']);
+    expect(room.git('worktree', 'list').split('\n')).toHaveLength(1);
+  });
+
+  it('keeps a lock that another git command holds, and the branch with it', async () => {
+    const { lab: room, path, remove, branch } = await lab();
+    const lock = join(room.root, '.git', 'packed-refs.lock');
+    writeFileSync(lock, '');
+    const why = 'locked by a git command';
+    expect(await remove()).toMatchObject({ kind: 'removed', branch: { kind: 'kept', branch, why } });
+    expect([existsSync(lock), existsSync(path)]).toEqual([true, false]);
   });
 
   it('keeps a branch with commits that exist nowhere else, and returns its name', async () => {

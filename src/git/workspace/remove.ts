@@ -1,8 +1,10 @@
-import { existsSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
+import { join } from 'node:path';
 import { RepriseError } from '../../core/index.ts';
 import type { Owner } from '../../store/index.ts';
-import type { Git } from '../git.ts';
-import { type LockRequest, withRepositoryLock } from '../lock.ts';
+import { parseRecord, readIfThere, removeIfThere, replaceFile } from '../files.ts';
+import { type Git, lockIn, removeStaleLock } from '../git.ts';
+import { type LockPatience, withRepositoryLock } from '../lock.ts';
 import { branchTip } from '../refs.ts';
 import type { Repository } from '../repository.ts';
 import { type BranchRecord, forgetBranch, park, parkedBranch, readBranchRecord } from './branch-records.ts';
@@ -11,6 +13,7 @@ import {
   allWorktrees,
   gitInside,
   intendedLabel,
+  intendWorktree,
   ownRepository,
   realPath,
   submodulesWithOwnCommits,
@@ -20,14 +23,13 @@ import {
 } from './entries.ts';
 import { discardWorktree } from './worktree.ts';
 
-interface RemoveRequest {
+interface RemoveRequest extends LockPatience {
   readonly repository: Repository;
   readonly owner: Owner;
   readonly path: string;
   /** Branch of the workspace, if known: a process that died while it removed the workspace may have left the branch. */
   readonly branch?: string | undefined;
   readonly signal?: AbortSignal | undefined;
-  readonly onWait?: LockRequest['onWait'];
 }
 
 export type Removal =
@@ -117,6 +119,8 @@ async function discard(repository: Repository, { worktrees, entry }: RemovedWork
   const { branch } = entry.label;
   const others = worktrees.filter(each => each.path !== entry.path);
   const status = branch === undefined ? undefined : await branchStatus(repository, branch, { entry, others });
+  // First: without its branch, all files of a worktree look like changes that nobody has committed.
+  intendWorktree(repository, entry);
   const [fate] = await Promise.all([
     branch === undefined || status === undefined
       ? undefined
@@ -172,7 +176,12 @@ export type BranchFate =
     }
   | { readonly kind: 'gone'; readonly branch: string };
 
-export type KeptBecause = 'not made by Reprise' | 'unlanded commits' | 'checked out' | 'it moved';
+export type KeptBecause =
+  | 'not made by Reprise'
+  | 'unlanded commits'
+  | 'checked out'
+  | 'locked by a git command'
+  | 'it moved';
 
 interface BranchStatus {
   readonly tip: string | undefined;
@@ -218,6 +227,7 @@ async function tidy(
   branch: string,
   { tip, commits, others }: BranchStatus & { readonly others: readonly WorktreeEntry[] },
 ): Promise<BranchFate> {
+  await settleDeletion(repository);
   if (tip === undefined) {
     forgetBranch(repository, branch);
     return { kind: 'gone', branch };
@@ -227,8 +237,44 @@ async function tidy(
   if (commits > 0) return kept('unlanded commits');
   if (others.some(other => other.branch === branch)) return kept('checked out');
   const args = ['update-ref', '--no-deref', '-d', `refs/heads/${branch}`, tip];
+  intendDeletion(repository, branch);
+  const { code, stderr } = await repository.git.run(args, { hooks: 'skip' });
+  removeIfThere(deletionFile(repository));
   // Git refuses if the branch has moved, and then it has commits that were not counted.
-  if ((await repository.git.run(args, { hooks: 'skip' })).code !== 0) return kept('it moved');
+  if (code !== 0) return kept(lockIn(stderr) === undefined ? 'it moved' : 'locked by a git command');
   forgetBranch(repository, branch);
   return { kind: 'deleted', branch, tip };
+}
+
+/** File that names the branch that is being deleted, with the lock files that existed before. */
+const deletionFile = ({ commonDir }: Repository): string => join(commonDir, 'reprise', 'deleting.json');
+
+/** Lock files that git takes to delete a branch. */
+const locksOf = ({ commonDir }: Repository, branch: string): readonly string[] => [
+  join(commonDir, 'packed-refs.lock'),
+  join(commonDir, 'refs', 'heads', `${branch}.lock`),
+];
+
+const intendDeletion = (repository: Repository, branch: string): void =>
+  replaceFile(
+    deletionFile(repository),
+    `${JSON.stringify({ branch, locks: locksOf(repository, branch).filter(existsSync) })}\n`,
+  );
+
+/**
+ * Removes the lock files that git left if it was killed while it deleted a branch. Requires the `worktrees` lock: the process
+ * that began the deletion is dead, and so are its commands.
+ */
+async function settleDeletion(repository: Repository): Promise<void> {
+  const file = deletionFile(repository);
+  const { branch, locks } = parseRecord(readIfThere(file)) ?? {};
+  if (typeof branch === 'string') {
+    const since = statSync(file).mtimeMs;
+    for (const lock of locksOf(repository, branch)) {
+      const madeAt = statSync(lock, { throwIfNoEntry: false })?.mtimeMs;
+      const wasThere = Array.isArray(locks) && locks.includes(lock);
+      if (madeAt !== undefined && madeAt >= since && !wasThere) await removeStaleLock(lock);
+    }
+  }
+  removeIfThere(file);
 }

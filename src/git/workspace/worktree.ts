@@ -5,9 +5,16 @@ import { RepriseError } from '../../core/index.ts';
 import type { Owner } from '../../store/index.ts';
 import { hasCode, readIfThere } from '../files.ts';
 import { type Git, type GitResult, lastLines } from '../git.ts';
-import { withRepositoryLock } from '../lock.ts';
+import { type LockPatience, withRepositoryLock } from '../lock.ts';
 import type { Repository } from '../repository.ts';
-import { forgetPlace, intendWorktree, lockReason, type WorktreeLabel, worktreeEntries } from './entries.ts';
+import {
+  forgetPlace,
+  intendedLabel,
+  intendWorktree,
+  lockReason,
+  type WorktreeLabel,
+  worktreeEntries,
+} from './entries.ts';
 
 interface NewWorktree {
   readonly repository: Repository;
@@ -48,7 +55,7 @@ export async function discardWorktree(
   const { git } = repository;
   const { path } = worktree;
   const remove = () => git.run(['worktree', 'remove', '--force', '--force', '--', path], { hooks: 'skip' });
-  intendWorktree(repository, worktree);
+  if (!intendedLabel(repository, path)) intendWorktree(repository, worktree);
   const { code } = await remove();
   if (code !== 0 || existsSync(path)) {
     await rm(path, { recursive: true, force: true });
@@ -57,7 +64,7 @@ export async function discardWorktree(
   forgetPlace(repository, path);
 }
 
-export interface ScratchRequest {
+export interface ScratchRequest extends LockPatience {
   readonly repository: Repository;
   readonly owner: Owner;
   readonly path: string;
