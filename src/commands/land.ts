@@ -11,6 +11,7 @@ import {
   exitCodes,
   findProject,
   listed,
+  lockTimeoutOf,
   type Project,
   type ProjectOptions,
   readConfig,
@@ -70,6 +71,7 @@ export async function landCommand(
     // A person who lands work has decided on it.
     approved: 'everything',
     signal: io.interrupt,
+    giveUpMs: lockTimeoutOf(config),
     onWait: (holder, stalledMs) =>
       writeLines(
         io.err,

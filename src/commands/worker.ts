@@ -10,6 +10,7 @@ import {
   findProject,
   liveHost,
   loadAgents,
+  lockTimeoutOf,
   openEngine,
   openState,
   type Project,
@@ -152,8 +153,10 @@ async function prepare(
     import('../worker/steps/built-in.ts'),
   ]);
   let worker: InstanceType<typeof Worker> | undefined;
+  const canWait = !options.once && !options.untilIdle && options.maxTasks === undefined;
   const { engine, environment } = await openEngine({
     ...project,
+    settings: canWait ? {} : { lockTimeoutMs: lockTimeoutOf(config) },
     env: io.env,
     agents,
     store,
@@ -180,7 +183,6 @@ async function prepare(
         report: news => view.report(index, news),
       });
       worker = made;
-      const canWait = !options.once && !options.untilIdle && options.maxTasks === undefined;
       return builtInsOf({ effects, rules, canWait, show: made.show });
     },
   });
@@ -201,7 +203,9 @@ export function exitCodeOfWorkers(ends: readonly WorkerEnd[]): ExitCode {
   if (outcomes.has(exitCodes.failed)) return exitCodes.failed;
   if (outcomes.has(exitCodes.cannotLand)) return exitCodes.cannotLand;
   if (ends.some(({ hasImpossibleTask }) => hasImpossibleTask)) return exitCodes.usage;
-  return isWaiting || outcomes.has(exitCodes.needsPerson) ? exitCodes.needsPerson : exitCodes.ok;
+  return isWaiting || has('stalled') || outcomes.has(exitCodes.needsPerson)
+    ? exitCodes.needsPerson
+    : exitCodes.ok;
 }
 
 /** A task fails, whatever mistake was the cause: the command line of the worker itself was valid. */

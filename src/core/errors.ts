@@ -110,6 +110,7 @@ export const errorCatalogue = {
   NOT_A_REPOSITORY: 'The folder is not in a git repository.',
   WORKSPACE_FAILED: 'A workspace could not be created, saved or removed; no work in it was lost.',
   WORKSPACE_ESCAPED: 'The agent changed the repository outside its workspace; the message names the changes.',
+  LOCK_STALLED: 'A stalled process holds a lock; the message says how to continue or end it.',
   CANNOT_LAND: 'The work could not be landed; the message gives the reason.',
   CAPTURE_REFUSED: 'The run or its worktree cannot be captured as a test case; the message gives the reason.',
   // Recordings

@@ -72,7 +72,7 @@ const dataSchemas = {
   }),
   /** The run was stopped and can be resumed. Written before the process waits for its sessions to stop. */
   'run.suspended': z.strictObject({
-    by: z.enum(['person', 'signal', 'budget']),
+    by: z.enum(['person', 'signal', 'budget', 'lock']),
     reason: z.string(),
     /** Limits that were in force when a budget was exhausted. */
     limit: z
@@ -81,7 +81,7 @@ const dataSchemas = {
         tokens: z.number().nonnegative().optional(),
       })
       .optional(),
-    /** Why the budget is exhausted. */
+    /** Why the budget is exhausted, or which process holds the lock. */
     error: errorData.optional(),
   }),
   'run.completed': z.strictObject({ output: json }),

@@ -100,7 +100,7 @@ const dataFields: Readonly<Record<EventType, Fields>> = {
   ),
   'run.resumed': fields({}, { invalidated: names, steps: names }),
   'run.suspended': fields(
-    { by: oneOf('person', 'signal', 'budget'), reason: text },
+    { by: oneOf('person', 'signal', 'budget', 'lock'), reason: text },
     { limit: map(fields({}, { costUsd: numberFrom(0), tokens: numberFrom(0) })), error },
   ),
   'run.completed': fields({ output: json }),

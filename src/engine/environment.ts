@@ -38,6 +38,8 @@ export interface Environment {
   readonly openLog?: OpenLog | undefined;
   /** Whether a process on this machine may still act as this owner. */
   readonly isAlive: (owner: Owner) => boolean;
+  /** Time for which a live owner has been stalled; `undefined` if it is not. Defaults to a function that knows of none. */
+  readonly stalledFor?: ((owner: Owner) => number | undefined) | undefined;
   readonly worktrees: WorktreeSettings;
   /** Reads branches without a workspace. Defaults to the branches of the repository. */
   readonly branches?: Branches | undefined;
@@ -74,6 +76,8 @@ export interface EngineSettings {
   readonly inboxMs: number;
   /** Time that a cancelled step has to end on its own. */
   readonly graceMs: number;
+  /** Time after which a run is suspended if the holder of a lock is stalled for so long. Defaults to no limit. */
+  readonly lockTimeoutMs?: number | undefined;
 }
 
 export const defaultSettings: EngineSettings = { leaseMs: 15_000, inboxMs: 100, graceMs: 5_000 };

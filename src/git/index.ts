@@ -6,6 +6,7 @@ export {
   type FolderLock,
   inTurn,
   isLockFree,
+  type LockPatience,
   type LockState,
   lockFolder,
   readLock,
@@ -15,6 +16,7 @@ export {
   type TakenLock,
   takeRepositoryLock,
   tryLock,
+  watchHolders,
 } from './lock.ts';
 export {
   committer,

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { abandonIncarnation, thisProcess } from '../process/table.ts';
 import type { Owner } from '../store/port.ts';
+import { isKernelLocked } from '../store/sqlite/kernel-lock.ts';
 import { isLockFree, readLock, takeRepositoryLock, tryLock, withRepositoryLock } from './lock.ts';
 import { runTogether, Worker } from './processes.conformance.ts';
 import { Lab } from './test-support.ts';
@@ -166,6 +167,50 @@ describe('a repository lock', () => {
     await expect(waiting).rejects.toThrow('enough');
     expect(holders).toMatchObject([{ incarnation: 'holder', host: thisProcess().host }]);
     holder.signal('SIGCONT');
+  });
+
+  it('is given up behind a holder that is stalled for too long, and not behind one that makes progress', async () => {
+    const lab = new Lab();
+    const holder = await holderOf(lab);
+    const reports: (number | undefined)[] = [];
+    const request = {
+      repository: await lab.open(),
+      owner: lab.owner,
+      name: 'worktrees',
+      giveUpMs: 60_000,
+      onWait: (_: Owner, stalledMs?: number) => reports.push(stalledMs),
+    } as const;
+    holder.signal('SIGSTOP');
+    const stop = new AbortController();
+    const patient = takeRepositoryLock({
+      ...request,
+      signal: stop.signal,
+      onWait: () => stop.abort(new Error('enough')),
+    });
+    await expect(patient).rejects.toThrow('enough');
+    const row = join(lockFolder(lab), 'holder.json');
+    writeFileSync(row, JSON.stringify({ ...JSON.parse(readFileSync(row, 'utf8')), beat: 1 }));
+    await expect(takeRepositoryLock(request)).rejects.toMatchObject({
+      code: 'LOCK_STALLED',
+      message: expect.stringMatching(/process (\d+) on .* stalled .* ago; continue it: kill -CONT \1/),
+    });
+    expect(reports).toEqual([undefined, expect.any(Number)]);
+    holder.signal('SIGCONT');
+  });
+
+  it('goes to another process if the one whose turn it is was stopped', async () => {
+    const lab = new Lab();
+    const request = { repository: await lab.open(), owner: lab.owner, name: 'worktrees' } as const;
+    const lock = await takeRepositoryLock(request);
+    const stopped = new Worker({ task: 'count', root: lab.root, name: 'stopped', rounds: 1 });
+    await stopped.printed(1);
+    stopped.start();
+    while (!isKernelLocked(join(lockFolder(lab), 'next'))) await new Promise(setImmediate);
+    stopped.signal('SIGSTOP');
+    lock.release();
+    expect((await take(lab)).token).toBe(2);
+    stopped.signal('SIGCONT');
+    await stopped.done();
   });
 
   it('is no longer held if its file was deleted', async () => {

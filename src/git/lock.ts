@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { formatDuration } from '../core/index.ts';
+import { formatDuration, RepriseError } from '../core/index.ts';
 import { endTrees, isVisible, type Marker, markedWith, onAbandoned } from '../process/index.ts';
 import type { Owner } from '../store/index.ts';
 import { isKernelLocked, type KernelLock, tryKernelLock } from '../store/sqlite/kernel-lock.ts';
@@ -86,6 +86,48 @@ export const stalledMs = 60_000;
 /** Says that an owner is stalled, and how to continue or end it. */
 export const stalledText = ({ pid, host }: Pick<Owner, 'pid' | 'host'>, ms: number): string =>
   `process ${pid} on ${host} stalled ${formatDuration(ms)} ago; continue it: kill -CONT ${pid}; end it: kill -9 ${pid}`;
+
+/** What a process that waits for a lock does about the holder. */
+export interface LockPatience {
+  /** Called once if another process holds the lock, and once more if that process is stalled. */
+  readonly onWait?: ((holder: Owner, stalledMs?: number) => void) | undefined;
+  /** Time after which to give up if the holder has been stalled for so long. Defaults to never. */
+  readonly giveUpMs?: number | undefined;
+}
+
+const lookEveryMs = 500;
+
+/**
+ * Returns a function to call after every failed attempt to take one of the locks. It throws LOCK_STALLED if all of their
+ * holders are stalled for too long. Holders that make progress are awaited as long as it takes.
+ */
+export function watchHolders(
+  folders: () => readonly string[],
+  { onWait, giveUpMs = Number.POSITIVE_INFINITY }: LockPatience,
+): () => void {
+  let lookedAt = Number.NEGATIVE_INFINITY;
+  let told: 'nothing' | 'waiting' | 'stalled' = 'nothing';
+  return () => {
+    if (performance.now() - lookedAt < lookEveryMs) return;
+    const states = folders().map(readLock);
+    const held = states.flatMap(state => (state.kind === 'held' ? state : []));
+    const [latest] = held.toSorted((a, b) => a.silentMs - b.silentMs);
+    if (latest === undefined || held.length < states.length) return;
+    lookedAt = performance.now();
+    const { owner, silentMs: ms } = latest;
+    if (told === 'nothing') onWait?.(owner);
+    if (ms < stalledMs) {
+      told = 'waiting';
+      return;
+    }
+    if (told !== 'stalled') onWait?.(owner, ms);
+    told = 'stalled';
+    if (ms >= giveUpMs)
+      throw new RepriseError('LOCK_STALLED', `a lock is held by ${stalledText(owner, ms)}`, {
+        hint: 'the work is kept; continue or end that process, then start this command again',
+      });
+  };
+}
 
 /** Locks of this process whose rows are renewed. */
 const beating = new Map<FolderLock, () => void>();
@@ -223,6 +265,8 @@ interface TurnOptions {
   readonly signal?: AbortSignal | undefined;
   /** Called after every failed attempt. */
   readonly onBusy?: (() => void) | undefined;
+  /** Whether an attempt would succeed now. */
+  readonly isFree: () => boolean;
 }
 
 /** A call that waits for a lock. */
@@ -242,12 +286,13 @@ const longWaitMs = 2_000;
 
 /**
  * Waits until `attempt` succeeds. One process at a time attempts; the others wait for that right, and poll the more often
- * the longer they have waited. So a process that takes a lock repeatedly cannot starve others.
+ * the longer they have waited. So a process that takes a lock repeatedly cannot starve others. If the process whose turn it
+ * is leaves the lock free, it is stopped, and the others do not wait for it.
  */
 export async function inTurn<T>(
   folder: string,
   attempt: () => T | undefined,
-  { signal, onBusy }: TurnOptions,
+  { signal, onBusy, isFree }: TurnOptions,
 ): Promise<T> {
   signal?.throwIfAborted();
   const began = performance.now();
@@ -257,10 +302,11 @@ export async function inTurn<T>(
   const waiter: LockWaiter = { wake: () => {} };
   waiters.set(folder, (waiters.get(folder) ?? new Set()).add(waiter));
   let turn: KernelLock | undefined;
+  const missesTurn = turnWatch(isFree);
   try {
     for (let pauseMs = pollMs.first; ; ) {
       turn ??= tryKernelLock(next);
-      const result = turn && attempt();
+      const result = turn || missesTurn() ? attempt() : undefined;
       if (result !== undefined) return result;
       onBusy?.();
       await pauseUnlessWoken(pauseMs * (0.5 + Math.random()), waiter, signal);
@@ -276,6 +322,21 @@ export async function inTurn<T>(
     turn?.release();
     wake(folder);
   }
+}
+
+/** A process whose turn it is takes a free lock within milliseconds, unless it is stopped. */
+const missedTurn = { looks: 5, everyMs: 250 };
+
+/** Returns a function that tells whether the process whose turn it is leaves the lock free. Looks rarely: each look disturbs it. */
+function turnWatch(isFree: () => boolean): () => boolean {
+  let lookedAt = performance.now();
+  let free = 0;
+  return () => {
+    if (performance.now() - lookedAt < missedTurn.everyMs) return false;
+    lookedAt = performance.now();
+    free = isFree() ? free + 1 : 0;
+    return free >= missedTurn.looks;
+  };
 }
 
 async function pauseUnlessWoken(
@@ -305,13 +366,11 @@ async function pause(ms: number, signal: AbortSignal | undefined): Promise<void>
 /** Names of the locks. To prevent a deadlock, `land` is never taken while `worktrees` is held. */
 export const repositoryLocks = ['land', 'worktrees'] as const;
 
-export interface LockRequest {
+export interface LockRequest extends LockPatience {
   readonly repository: Repository;
   readonly name: (typeof repositoryLocks)[number];
   readonly owner: Owner;
   readonly signal?: AbortSignal | undefined;
-  /** Called once if another process holds the lock, and once more if that process is stalled. */
-  readonly onWait?: ((holder: Owner, stalledMs?: number) => void) | undefined;
 }
 
 /** Proof that the lock is held. */
@@ -350,23 +409,18 @@ export interface TakenLock extends HeldLock {
   release(): void;
 }
 
-/** Acquires a lock for several calls. The lock becomes free when it is released or its owner is abandoned. */
+/**
+ * Acquires a lock for several calls. The lock becomes free when it is released or its owner is abandoned. Throws
+ * LOCK_STALLED.
+ */
 export async function takeRepositoryLock(request: LockRequest): Promise<TakenLock> {
-  const { repository, name, owner, signal, onWait } = request;
+  const { repository, name, owner, signal } = request;
   const folder = lockFolder(repository, name);
-  let notify = onWait;
-  let calls = 0;
-  const onBusy = () => {
-    const state = notify && readLock(folder);
-    if (state?.kind !== 'held') return;
-    if (calls === 0) notify?.(state.owner);
-    if (state.silentMs >= stalledMs) {
-      notify?.(state.owner, state.silentMs);
-      notify = undefined;
-    }
-    calls++;
-  };
-  const lock = await inTurn(folder, () => tryLock(folder, { owner }), { signal, onBusy });
+  const lock = await inTurn(folder, () => tryLock(folder, { owner }), {
+    signal,
+    onBusy: watchHolders(() => [folder], request),
+    isFree: () => isLockFree(repository, name),
+  });
   try {
     await lock.settle({ patienceMs: orphanPatienceMs, signal });
   } catch (error) {

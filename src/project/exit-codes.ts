@@ -26,6 +26,7 @@ export function exitCodeOfResult(result: RunResult): ExitCode {
     case 'waiting':
       return exitCodes.needsPerson;
     case 'suspended':
+      if (result.by === 'lock') return exitCodes.needsPerson;
       return result.by === 'budget' ? exitCodes.budget : exitCodes.failed;
   }
 }
@@ -46,6 +47,7 @@ const special: ReadonlyMap<string, ExitCode> = new Map<ErrorCode, ExitCode>([
   ['CANNOT_LAND', exitCodes.cannotLand],
   ['PERMISSION_DENIED', exitCodes.needsPerson],
   ['AGENT_LOGIN', exitCodes.needsPerson],
+  ['LOCK_STALLED', exitCodes.needsPerson],
 ]);
 
 /** Errors before anything ran: the command, the definition or the input must change first. */

@@ -28,6 +28,7 @@ export {
   displayPath,
   findProject,
   findUpwards,
+  lockTimeoutOf,
   type Project,
   type ProjectContext,
   type ProjectOptions,

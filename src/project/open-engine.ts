@@ -11,7 +11,7 @@ import {
 } from '../engine/index.ts';
 import { watchEscapes } from '../engine/step/agent/index.ts';
 import { openOnce } from '../engine/step/index.ts';
-import { isOwnerAlive, proveAlive } from '../git/index.ts';
+import { isOwnerAlive, proveAlive, stalledFor } from '../git/index.ts';
 import { thisProcess } from '../process/index.ts';
 import type { EventStore } from '../store/index.ts';
 import type { Host } from './host.ts';
@@ -81,6 +81,7 @@ export async function openEngine(options: OpenEngineOptions): Promise<OpenedEngi
     openSession: options.openSession ?? host.openSession,
     runShell: host.runShell,
     isAlive: owner => isOwnerAlive(stateDir, owner),
+    ...(host.surround ? {} : { stalledFor: owner => stalledFor(stateDir, owner) }),
     worktrees: {
       folder: state.workspaces,
       setup: [],

@@ -161,6 +161,9 @@ async function loadSettings(project: Project, io: CommandIo): Promise<Config> {
   return loadConfig({ file, displayFile, text: readText({ file, displayFile, refuse }) }, agentRules);
 }
 
+/** Returns the time to wait for a stalled process that holds a lock. */
+export const lockTimeoutOf = ({ lockTimeoutMs = 600_000 }: Config): number => lockTimeoutMs;
+
 /** Returns the settings for workspaces, with an absolute folder. */
 export function worktreesOf({ root }: Project, { worktrees, protect }: Config): Partial<WorktreeSettings> {
   const { folder, ...rest } = worktrees ?? {};

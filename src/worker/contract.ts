@@ -34,7 +34,15 @@ export interface WorkerContext {
 }
 
 /** Reason why a worker ended. */
-export type EndReason = 'stopped' | 'idle' | 'once' | 'run' | 'nothing-to-do' | 'max-tasks' | 'budget';
+export type EndReason =
+  | 'stopped'
+  | 'idle'
+  | 'once'
+  | 'run'
+  | 'nothing-to-do'
+  | 'max-tasks'
+  | 'budget'
+  | 'stalled';
 
 /** News of a worker, in addition to the events of its runs. */
 export type WorkerNews =

@@ -1,5 +1,5 @@
 import type { Environment } from '../engine/index.ts';
-import type { RunSummary } from '../store/index.ts';
+import type { Owner, RunSummary } from '../store/index.ts';
 import type { SpendingLimit } from '../workflow/index.ts';
 import { isUsedUp } from './budget.ts';
 import { workerWorkflow } from './contract.ts';
@@ -12,10 +12,38 @@ export interface WakeSnapshot {
   readonly revision: number;
   /** Digest of the output of `tasks.command`, if the project has one. */
   readonly listed?: string | undefined;
+  /** Runs with stalled owners, from `stallMark`; absent if there are none. */
+  readonly stalled?: string | undefined;
 }
 
+/** A run whose owner lives, but has given no sign of life for a while. */
+export interface StalledRun {
+  readonly runId: string;
+  readonly owner: Pick<Owner, 'pid' | 'host'>;
+  /** Time for which the owner has been stalled. */
+  readonly ms: number;
+  /** Whether the worker does not wait for the owner any longer. */
+  readonly isGivenUp: boolean;
+}
+
+/** Runs with stalled owners. */
+export const stalledAmong = (
+  runs: readonly RunSummary[],
+  { stalledFor, settings }: Pick<Environment, 'stalledFor' | 'settings'>,
+): readonly StalledRun[] =>
+  runs.flatMap(({ runId, owner }) => {
+    const ms = owner ? stalledFor?.(owner) : undefined;
+    if (!owner || ms === undefined) return [];
+    const { pid, host } = owner;
+    return { runId, owner: { pid, host }, ms, isGivenUp: ms >= (settings.lockTimeoutMs ?? Infinity) };
+  });
+
+/** Digest of stalled runs, which changes when a run stalls, continues or is given up. */
+export const stallMark = (stalled: readonly StalledRun[]): string | undefined =>
+  stalled.map(({ runId, isGivenUp }) => (isGivenUp ? `${runId} given up` : runId)).join(', ') || undefined;
+
 /** Difference from the snapshot that wakes a worker. */
-export type WakeReason = 'main' | 'claims' | 'tasks' | 'abandoned';
+export type WakeReason = 'main' | 'claims' | 'tasks' | 'abandoned' | 'stalled';
 
 export interface ChangeQuery {
   readonly seen: WakeSnapshot;
@@ -29,16 +57,18 @@ export interface WakeState {
   readonly revision: number;
   /** Ids of abandoned worker runs. */
   readonly abandoned: readonly string[];
+  readonly stalled?: string | undefined;
 }
 
 /** Compares the current state with a snapshot. Returns `null` if nothing has changed. */
 export function differenceFrom(
   seen: WakeSnapshot,
-  { main, revision, abandoned }: WakeState,
+  { main, revision, abandoned, stalled }: WakeState,
 ): WakeReason | null {
   if (main !== seen.main) return 'main';
   if (revision !== seen.revision) return 'claims';
-  return abandoned.length > 0 ? 'abandoned' : null;
+  if (abandoned.length > 0) return 'abandoned';
+  return stalled === seen.stalled ? null : 'stalled';
 }
 
 /** Filter for the runs that may be abandoned. */
@@ -69,13 +99,15 @@ const isAbandoned = ({ owner, suspension }: RunSummary, { isAlive, taskBudget }:
  */
 export function isDifferent(
   seen: WakeSnapshot,
-  { store, ...judge }: LivenessContext & Pick<Environment, 'store'>,
+  { store, ...judge }: LivenessContext & Pick<Environment, 'store' | 'stalledFor' | 'settings'>,
   main: string | null | undefined,
 ): boolean {
   const { glance } = store;
   if (!glance || main === undefined) return true;
-  const abandoned = abandonedAmong(glance.list(unfinished), judge);
-  return differenceFrom(seen, { main, revision: glance.revision(), abandoned }) !== null;
+  const runs = glance.list(unfinished);
+  const abandoned = abandonedAmong(runs, judge);
+  const stalled = stallMark(stalledAmong(runs, judge));
+  return differenceFrom(seen, { main, revision: glance.revision(), abandoned, stalled }) !== null;
 }
 
 /** Filter for the runs that wait for a person. */

@@ -8,7 +8,6 @@ import {
   type RunOptions,
   type RunResult,
 } from '../engine/index.ts';
-import { isHeld } from '../store/index.ts';
 import { abandonTask, errorOf, type UnfinishedWork } from './abandon.ts';
 import { isUsedUp } from './budget.ts';
 import {
@@ -25,7 +24,7 @@ import {
 import type { WorkerEffects } from './effects/effects.ts';
 import { iterationWorkflow } from './iteration.ts';
 import { pickTask } from './tasks/pick.ts';
-import { readTasks, type TaskReading } from './tasks/read.ts';
+import { isAnyWorkerBusy, readTasks, type TaskReading, whyOf } from './tasks/read.ts';
 import { hasImpossibleTask } from './tasks/status.ts';
 import type { WakeReason, WakeSnapshot } from './wake.ts';
 
@@ -73,6 +72,8 @@ export class Worker {
   #hasImpossibleTask = false;
   /** Whether its own budget has stopped a run. What is left may be too little to notice. */
   #isBroke = false;
+  /** Whether a stalled process holds a lock that a run needed. */
+  #isBlocked = false;
   readonly #tasks: TaskEnd[] = [];
   /** Costs of its runs, by id. */
   readonly #costs = new Map<string, number | null>();
@@ -173,7 +174,7 @@ export class Worker {
       if (options.once || (options.untilIdle && !isAnyWorkerBusy(latest))) {
         // Tasks and claims are not read atomically: a landing in between may have added a task.
         if (await this.#isOutdated(latest)) continue;
-        return this.#idle(end, latest);
+        return this.#idle(latest.stalled?.some(({ isGivenUp }) => isGivenUp) ? 'stalled' : end, latest);
       }
       const why = tried.kind === 'not-dispatched' ? 'the dispatcher has failed' : whyOf(latest);
       this.#report({ kind: 'sleeps', why });
@@ -218,7 +219,8 @@ export class Worker {
     if (limit === true) return 'stopped';
     if (once && this.#tasks.length > 0) return 'once';
     if (limit) return limit;
-    return this.#isBroke ? 'budget' : undefined;
+    if (this.#isBroke) return 'budget';
+    return this.#isBlocked ? 'stalled' : undefined;
   }
 
   /** Resumes the first abandoned run that this worker can acquire. Returns whether there was one. */
@@ -326,6 +328,10 @@ export class Worker {
       this.#count({ task, runId, error });
       this.#isBroke ||= !isUsedUp(limit, taskBudget);
     }
+    if (by === 'lock') {
+      this.#count({ task, runId, error });
+      this.#isBlocked = true;
+    }
     if (task !== undefined)
       this.#report({ kind: 'suspended', task, runId, reason: firstLineOf(reason), hint: error?.hint });
     return { kind: 'progressed' };
@@ -432,15 +438,5 @@ function stoppedIfCancelled(thrown: unknown): EndReason {
 
 const isAnythingReady = ({ board }: TaskReading): boolean => pickTask(board).kind === 'task';
 
-/** A run that waits for a person keeps its task, but no worker is busy with it. */
-const isAnyWorkerBusy = ({ board }: TaskReading): boolean =>
-  board.claims.some(claim => isHeld(claim) && claim.runStatus === 'running');
-
 const whatFor = ({ waiting }: Extract<RunResult, { status: 'waiting' }>): string =>
   waiting.flatMap(wait => (wait.on === 'approval' ? wait.message : [])).join('; ') || 'it waits for a person';
-
-function whyOf({ board, unread }: TaskReading): string {
-  if (unread && board.tasks.length === 0) return 'the list of tasks cannot be read';
-  const picked = pickTask(board);
-  return picked.kind === 'nothing' ? picked.why : 'the dispatcher chose to wait';
-}

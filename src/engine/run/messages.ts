@@ -189,9 +189,11 @@ const interruptions = (state: RunState, node: NodeState): readonly NewEvent[] =>
 export const isAtWork = ({ status, node, workers }: NodeState): boolean =>
   status === 'running' && (!hasInside(node) || (node.fanOut !== undefined && workers === undefined));
 
-/** A budget that a lane has exhausted suspends the whole run. */
+/** A budget that a lane has exhausted, or a lock that it cannot get, suspends the whole run. */
 function suspensionBy(state: RunState, end: StepEnd): readonly NewEvent[] {
   if (isStopping(state)) return [];
+  if (end.kind === 'suspended' && end.error?.code === 'LOCK_STALLED')
+    return [{ type: 'run.suspended', data: { by: 'lock', reason: end.error.message, error: end.error } }];
   if (end.kind === 'suspended' && end.error) return [budgetSuspension(end.error, end.limit)];
   return [suspension('the session was stopped')];
 }
@@ -233,7 +235,10 @@ export type StepEnd =
   | { readonly kind: 'cancelled'; readonly reason: string; readonly output?: Json | undefined }
   /** The step resumes its work after a delay. */
   | { readonly kind: 'paused'; readonly reason: string; readonly delayMs: number }
-  /** The step continues when the run is resumed. `error` and `limit` describe the budget that it has exhausted. */
+  /**
+   * The step continues when the run is resumed. `error` and `limit` describe the budget that it has exhausted, `error` the
+   * process that holds a lock that it needs.
+   */
   | {
       readonly kind: 'suspended';
       readonly error?: ErrorData | undefined;

@@ -1,4 +1,5 @@
 import {
+  type EventOf,
   type HistoryEvent,
   type NewEvent,
   patienceMs,
@@ -359,7 +360,7 @@ export class RunLoop {
 const answeredWaits = (node: NodeState) =>
   [...(node.waits ?? [])].flatMap(([wait, { answer }]) => (answer ? [[wait, answer] as const] : []));
 
-function stoppingText(sessions: number, by: 'person' | 'signal' | 'budget' | undefined): string {
+function stoppingText(sessions: number, by: EventOf<'run.suspended'>['data']['by'] | undefined): string {
   const what = `stopping ${sessions === 1 ? 'a session' : `${sessions} sessions`} at the end of the current tool call`;
   if (by === 'signal') return `${what}, within ${patienceMs.signal / 1000} s`;
   return by === 'person' ? `${what}, within ${patienceMs.person / 1000} s; Ctrl-C stops at once` : what;

@@ -66,6 +66,7 @@ export function landingEffects(
           name: 'land',
           owner: ownerOf(lease),
           signal,
+          giveUpMs: environment.settings.lockTimeoutMs,
           onWait: (holder, stalledMs) => {
             // Lanes of one process wait for each other all the time.
             if (holder.pid === self.pid && holder.processStart === self.processStart) return;
@@ -114,6 +115,7 @@ export function landingEffects(
           commit: order.commit,
           verification: verificationOf({ environment, observe, order, signal }),
           signal,
+          giveUpMs: environment.settings.lockTimeoutMs,
         }),
     }),
 

@@ -27,9 +27,10 @@ const internalErrors: ReadonlySet<ErrorCode> = new Set([
 /** Returns the end for a thrown error, or `undefined` if the error is unexpected. */
 export function endOfThrown(thrown: unknown): StepEnd | undefined {
   if (!(thrown instanceof RepriseError) || internalErrors.has(thrown.code)) return undefined;
-  return thrown.code === 'CANCELLED'
-    ? { kind: 'cancelled', reason: 'cancelled' }
-    : failedWith(toErrorData(thrown));
+  if (thrown.code === 'CANCELLED') return { kind: 'cancelled', reason: 'cancelled' };
+  const error = toErrorData(thrown);
+  // The work so far is kept, and a resume continues it.
+  return thrown.code === 'LOCK_STALLED' ? { kind: 'suspended', error } : failedWith(error);
 }
 
 /**

@@ -3,6 +3,7 @@ import {
   branchTip,
   changesSince,
   findPortRange,
+  type LockPatience,
   type PortRange,
   type PreparedWorkspace,
   type Repository,
@@ -20,7 +21,7 @@ import {
   saveWork,
   type WorkFolder,
 } from '../../git/workspace/index.ts';
-import type { Fence, Lease, Owner } from '../../store/index.ts';
+import type { Fence, Lease } from '../../store/index.ts';
 import type { Environment, Observer } from '../environment.ts';
 import type { KnownWorkspace } from './contract.ts';
 import { requireOwner, withoutFence, withoutLease } from './taping.ts';
@@ -51,12 +52,18 @@ export function workspaceEffects(
   environment: Environment,
   { observe, repository }: { readonly observe: Observer; readonly repository: () => Promise<Repository> },
 ) {
-  const { world, store, worktrees, self } = environment;
+  const { world, store, worktrees, self, settings } = environment;
   /** Ports that are reserved and may not be in use yet. */
   const ports = new Map<string, PortRange>();
-  const onWait = (holder: Owner, stalledMs?: number) => {
-    const waiting = `waiting for process ${holder.pid} to finish changing worktrees`;
-    observe({ kind: 'notice', message: stalledMs === undefined ? waiting : stalledText(holder, stalledMs) });
+  const patience: LockPatience = {
+    onWait: (holder, stalledMs) => {
+      const waiting = `waiting for process ${holder.pid} to finish changing worktrees`;
+      observe({
+        kind: 'notice',
+        message: stalledMs === undefined ? waiting : stalledText(holder, stalledMs),
+      });
+    },
+    giveUpMs: settings.lockTimeoutMs,
   };
   const inFolder = ({ path }: { readonly path: string }) => ({ writes: [folderKey(path)] });
   /** Keys of the content of a workspace and of its branch. */
@@ -118,7 +125,7 @@ export function workspaceEffects(
           worker: unit.worker,
           include: worktrees.include,
           signal,
-          onWait,
+          ...patience,
         });
         return { isFound: made === 'reused', isSetUp, wasAlone };
       },
@@ -140,7 +147,7 @@ export function workspaceEffects(
           owner: ownerOf(lease),
           path,
           commit: base,
-          onWait,
+          ...patience,
         });
       },
     }),

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import type { Owner } from '../../store/index.ts';
 import type { Conflict, ListedCommit } from '../commits.ts';
 import { parseRecord, readIfThere, recordFile, removeIfThere } from '../files.ts';
-import type { LockRequest } from '../lock.ts';
+import type { LockPatience } from '../lock.ts';
 import type { Repository } from '../repository.ts';
 import type { ParkedRef } from '../workspace/branch-records.ts';
 import { type ConflictedFile, type ConflictWorkspace, layOut, type MarkerLabels } from './lay-out.ts';
@@ -47,13 +47,12 @@ export interface ResolvedConflict {
   readonly parked: readonly ParkedRef[];
 }
 
-export interface ResolutionRequest {
+export interface ResolutionRequest extends LockPatience {
   readonly repository: Repository;
   readonly owner: Owner;
   /** Absolute path of the workspace. No other process may work in it. */
   readonly path: string;
   readonly signal?: AbortSignal | undefined;
-  readonly onWait?: LockRequest['onWait'];
 }
 
 /** Operation in progress in a workspace, with the data to repeat it after a crash. */

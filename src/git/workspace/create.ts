@@ -4,7 +4,7 @@ import { RepriseError } from '../../core/index.ts';
 import type { Owner } from '../../store/index.ts';
 import { removeIfThere } from '../files.ts';
 import { type Git, type GitResult, lastLines } from '../git.ts';
-import { type LockRequest, withRepositoryLock } from '../lock.ts';
+import { type LockPatience, withRepositoryLock } from '../lock.ts';
 import { branchPrefix, isBranchName } from '../names.ts';
 import { branchTip, resolveBase } from '../refs.ts';
 import { type Repository, removeEmptyObjects } from '../repository.ts';
@@ -25,7 +25,7 @@ import {
 import { isSetUp } from './save.ts';
 import { addWorktree, copyIncluded, discardWorktree } from './worktree.ts';
 
-export interface WorkspaceRequest {
+export interface WorkspaceRequest extends LockPatience {
   readonly repository: Repository;
   readonly owner: Owner;
   /** Absolute path. Parent folders are created. */
@@ -39,7 +39,6 @@ export interface WorkspaceRequest {
   /** Patterns of ignored files to copy, in addition to those in `.worktreeinclude`. */
   readonly include?: readonly string[] | undefined;
   readonly signal?: AbortSignal | undefined;
-  readonly onWait?: LockRequest['onWait'];
 }
 
 /** A separate folder on a separate branch. */

@@ -4,7 +4,7 @@ import { RepriseError } from '../../core/index.ts';
 import type { Owner } from '../../store/index.ts';
 import { removeIfThere } from '../files.ts';
 import type { Git } from '../git.ts';
-import { type LockRequest, withRepositoryLock } from '../lock.ts';
+import { type LockPatience, withRepositoryLock } from '../lock.ts';
 import { branchTip, resolveCommit } from '../refs.ts';
 import type { Repository } from '../repository.ts';
 import { withScratchIndex } from '../scratch-index.ts';
@@ -13,7 +13,7 @@ import { refuseEmbedded, worktreeStatus } from './commit.ts';
 import { gitInside, submodulesWithOwnCommits, worktreeConditionAt } from './entries.ts';
 import { commitsNowhereElse } from './remove.ts';
 
-export interface ResetRequest {
+export interface ResetRequest extends LockPatience {
   readonly repository: Repository;
   readonly owner: Owner;
   /** Path of a workspace in which no process works. */
@@ -21,7 +21,6 @@ export interface ResetRequest {
   /** Commit that the workspace is reset to. */
   readonly commit: string;
   readonly signal?: AbortSignal | undefined;
-  readonly onWait?: LockRequest['onWait'];
 }
 
 export interface ResetDone {

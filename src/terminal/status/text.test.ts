@@ -144,7 +144,8 @@ describe('the status', () => {
        ✗  worker-3       dead      3s ago      gone
            on next; process 42 on here died; the next worker takes over run b8y3
        ◔  worker-4       stalled   2m 00s ago
-           process 42 on here stalled 2m 00s ago; continue it: kill -CONT 42; end it…
+       process 42 on here stalled 2m 00s ago; continue it: kill -CONT 42; end it:
+       kill -9 42
 
       tasks: 1 ready, 1 held, 1 waiting, 1 parked, 1 invalid, 1 done
        ◔  add-tests   P2  waiting for \`fix-readme\` (held)
@@ -182,7 +183,9 @@ describe('the status', () => {
        x  worker-3       dead      3s ago
            on next; process 42 on here die...
        ?  worker-4       stalled   2m 00s ago
-           process 42 on here stalled 2m 0...
+       process 42 on here stalled 2m 00s ago;
+       continue it: kill -CONT 42; end it:
+       kill -9 42
 
       tasks: 1 ready, 1 held, 1 waiting, 1...
        ?  add-tests   P2  waiting for \`fix...

@@ -105,7 +105,11 @@ class Page {
       { text: safeLine(lock.place === undefined ? lock.name : placeText(lock)) },
       { text: safeLine(lockText(lock)) },
     ]);
-    return [this.#heading('locks'), ...this.#table(rows, [{}, { shrinks: true }, {}])];
+    return [
+      this.#heading('locks'),
+      ...this.#table(rows, [{}, { shrinks: true }, {}]),
+      ...locks.flatMap(({ stalled }) => (stalled === undefined ? [] : this.#hint(stalled))),
+    ];
   }
 
   abandoned(): readonly string[] {
@@ -145,8 +149,14 @@ class Page {
     const columns = [{}, {}, {}, {}, { shrinks: true }, { shrinks: true }, {}];
     const lines = this.#table(rows, columns);
     return workers.flatMap((fact, at) => {
+      const { worker, life, stalledMs = 0 } = fact;
       const note = laneText(fact, this.#facts.branch);
-      return [lines[at] ?? '', ...(note === '' ? [] : [this.#cut(`     ${note}`, 'dim')])];
+      return [
+        lines[at] ?? '',
+        ...(note === '' ? [] : [this.#cut(`     ${note}`, 'dim')]),
+        // Not cut: it says what to type.
+        ...(life === 'stalled' ? this.#hint(stalledText(worker, stalledMs)) : []),
+      ];
     });
   }
 
@@ -238,7 +248,7 @@ const stateStatus: Readonly<Record<WorkerFact['worker']['state'], StatusWord>> =
 };
 
 /** Current activity of a worker, or what it is waiting for. */
-function laneText({ worker, life, stalledMs = 0, lane }: WorkerFact, branch: string): string {
+function laneText({ worker, life, lane }: WorkerFact, branch: string): string {
   const { pid, host, runId, note } = worker;
   const where = worker.branch === branch ? [] : [`on ${worker.branch}`];
   if (life === 'dead') {
@@ -247,23 +257,18 @@ function laneText({ worker, life, stalledMs = 0, lane }: WorkerFact, branch: str
   }
   const doing = [lane?.step, note ?? lane?.doing].filter(text => text !== undefined).join(': ');
   const run = runId === undefined ? [] : [`run ${runId}`];
-  const stalled = life === 'stalled' ? [stalledText({ pid, host }, stalledMs)] : [];
-  return safeLine([...where, ...stalled, ...(doing === '' ? [] : [doing]), ...run].join('; '));
+  return safeLine([...where, ...(doing === '' ? [] : [doing]), ...run].join('; '));
 }
 
 const placeText = ({ name, place }: LockFact): string => (place === 1 ? name : `${name} ${place}`);
 
-function lockText({ state, holder, stalled, waiting }: LockFact): string {
+function lockText({ state, holder, waiting }: LockFact): string {
   const text = {
     held: `held by ${holder ?? 'an unknown process'}`,
     abandoned: 'abandoned: its holder died, and the next process takes it over',
     free: 'free',
   }[state];
-  const parts = [
-    text,
-    ...(waiting.length === 0 ? [] : [`${waiting.join(', ')} waiting`]),
-    ...(stalled ? [stalled] : []),
-  ];
+  const parts = [text, ...(waiting.length === 0 ? [] : [`${waiting.join(', ')} waiting`])];
   return parts.join('; ');
 }
 

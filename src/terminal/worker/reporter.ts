@@ -242,7 +242,7 @@ export function newsLines(news: WorkerNews, { branch }: { readonly branch: strin
         line('waiting', safeLine(`note: ${news.what} was not removed: ${news.why}; to clean up: reprise gc`)),
       ];
     case 'ended':
-      return [line(news.reason === 'budget' ? 'failed' : 'completed', endWords[news.reason])];
+      return [line(endedBadly.has(news.reason) ? 'failed' : 'completed', endWords[news.reason])];
   }
 }
 
@@ -251,7 +251,10 @@ const wakeWords: Readonly<Record<Extract<WorkerNews, { kind: 'woke' }>['what'], 
   claims: 'a task was claimed or released',
   tasks: 'the list of tasks changed',
   abandoned: 'a worker abandoned its task',
+  stalled: 'a worker stalled or continued',
 };
+
+const endedBadly: ReadonlySet<EndReason> = new Set(['budget', 'stalled']);
 
 const endWords: Readonly<Record<EndReason, string>> = {
   stopped: 'stopped by request',
@@ -261,4 +264,5 @@ const endWords: Readonly<Record<EndReason, string>> = {
   'nothing-to-do': 'done: nothing to do',
   'max-tasks': 'done: reached --max-tasks',
   budget: 'done: reached --budget',
+  stalled: 'gave up waiting for a stalled process',
 };

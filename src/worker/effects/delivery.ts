@@ -170,7 +170,8 @@ export function deliveryEffects({ environment, rules, repository }: WorkerContex
       perform: async ({ incarnation, path, branch, fence }) => {
         if (fence) await requireOwner(store, fence);
         const owner = { ...self, incarnation };
-        return removeWorkspace({ repository: await repository(), owner, path, branch });
+        const { lockTimeoutMs: giveUpMs } = environment.settings;
+        return removeWorkspace({ repository: await repository(), owner, path, branch, giveUpMs });
       },
     }),
   };

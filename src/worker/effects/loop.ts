@@ -1,6 +1,6 @@
 import { RepriseError } from '../../core/index.ts';
 import { keysOfClaims, outsideEffects } from '../../engine/index.ts';
-import type { WorkerRecord } from '../../store/index.ts';
+import type { RunSummary, WorkerRecord } from '../../store/index.ts';
 import { type UnfinishedWork, unfinishedWorkOf } from '../abandon.ts';
 import type { WorkerActivity, WorkerContext } from '../contract.ts';
 import { digestOf, printedBy } from '../tasks/read.ts';
@@ -10,6 +10,8 @@ import {
   type ChangeQuery,
   differenceFrom,
   isDifferent,
+  stalledAmong,
+  stallMark,
   unfinished,
   type WakeReason,
   type WakeSnapshot,
@@ -42,16 +44,19 @@ export function loopEffects({ environment, rules, branches, purse }: WorkerConte
   const { world, clock, ids, store, self } = environment;
   const { branch, tasks, taskBudget } = rules;
 
-  const abandoned = async (): Promise<readonly string[]> => [
-    ...abandonedAmong(await store.list(unfinished), { ...environment, taskBudget }),
+  const abandonedIn = async (runs: readonly RunSummary[]): Promise<readonly string[]> => [
+    ...abandonedAmong(runs, { ...environment, taskBudget }),
     ...(await answeredAmong(await store.list(waitingRuns), { ...environment, taskBudget })),
   ];
-  const difference = async ({ seen }: Pick<ChangeQuery, 'seen'>) =>
-    differenceFrom(seen, {
+  const difference = async ({ seen }: Pick<ChangeQuery, 'seen'>) => {
+    const runs = await store.list(unfinished);
+    return differenceFrom(seen, {
       main: await branches.tip(branch),
       revision: await store.claims.revision(),
-      abandoned: await abandoned(),
+      abandoned: await abandonedIn(runs),
+      stalled: stallMark(stalledAmong(runs, environment)),
     });
+  };
 
   const isDead = (worker: WorkerRecord): boolean => !environment.isAlive(worker);
   const dead = (): readonly string[] =>
@@ -150,7 +155,7 @@ export function loopEffects({ environment, rules, branches, purse }: WorkerConte
       span: 'short',
       answer: 'inside',
       keys: () => ({ reads: ['abandoned:'] }),
-      perform: abandoned,
+      perform: async () => abandonedIn(await store.list(unfinished)),
     }),
 
     /** Reads the unfinished work of a run from its history. */

@@ -8,12 +8,15 @@ import type { WorkerContext } from '../contract.ts';
 import { withState } from '../tasks/parse.ts';
 import { printedBy, readTaskFiles, type TaskFiles } from '../tasks/read.ts';
 import type { TaskState } from '../tasks/task.ts';
+import { type StalledRun, stalledAmong, unfinished } from '../wake.ts';
 import { workerKey } from './loop.ts';
 
 /** The claims on tasks, at a revision. */
 export interface Claims {
   readonly claims: readonly Claim[];
   readonly revision: number;
+  /** Runs with stalled owners; absent if there are none. */
+  readonly stalled?: readonly StalledRun[] | undefined;
 }
 
 /** Activity of a worker as other workers see it. */
@@ -63,7 +66,12 @@ export function taskEffects({ environment, rules, branches }: WorkerContext) {
       span: 'short',
       answer: 'inside',
       keys: () => ({ reads: ['claim:'] }),
-      perform: async () => ({ revision: await store.claims.revision(), claims: await store.claims.list() }),
+      perform: async () => {
+        const revision = await store.claims.revision();
+        const claims = await store.claims.list();
+        const stalled = environment.stalledFor ? stalledAmong(await store.list(unfinished), environment) : [];
+        return { revision, claims, ...(stalled.length > 0 ? { stalled } : {}) };
+      },
     }),
 
     takeClaim: world.effect<ClaimRequest, ClaimResult>({

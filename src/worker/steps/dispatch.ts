@@ -97,7 +97,7 @@ const anotherPicks = 'waiting for another worker to pick a task';
 
 /**
  * Picks a task and claims it under a lock, so each worker sees the claims of the one before. The lock only avoids
- * wasted picks; the claim is exclusive without it.
+ * wasted picks; the claim is exclusive without it, so nobody waits for a stalled holder.
  */
 export const dispatchStep =
   (worker: WorkerHandle): BuiltInWork =>
@@ -107,7 +107,8 @@ export const dispatchStep =
     const places = effects.agents.get(dispatcher)?.maxConcurrency ?? 1;
     await worker.show({ state: 'dispatching', runId, note: waitsToDispatch });
     try {
-      await effects.takeSlot({ key, agent: dispatcher, places, lease, unit, why: anotherPicks });
+      const wait = { places, lease, unit, why: anotherPicks, skipsStalled: true };
+      await effects.takeSlot({ key, agent: dispatcher, ...wait });
       return await dispatch(worker, lane, location);
     } finally {
       await effects.releaseSlot({ key, agent: dispatcher });

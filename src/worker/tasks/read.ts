@@ -2,14 +2,15 @@ import { createHash, randomUUID } from 'node:crypto';
 import type { AgentDefinitions } from '../../agents/index.ts';
 import { RepriseError } from '../../core/index.ts';
 import type { Environment } from '../../engine/index.ts';
-import type { Branches } from '../../git/index.ts';
+import { type Branches, stalledText } from '../../git/index.ts';
 import { startProcess } from '../../process/index.ts';
-import type { Claim } from '../../store/index.ts';
+import { type Claim, isHeld } from '../../store/index.ts';
 import { dispatcher, type WorkerRules } from '../contract.ts';
 import type { WorkerEffects } from '../effects/effects.ts';
 import type { AgentCards } from '../handoff/handoff.ts';
-import type { WakeSnapshot } from '../wake.ts';
+import { type StalledRun, stallMark, type WakeSnapshot } from '../wake.ts';
 import { parseListedTasks, parseTasks } from './parse.ts';
+import { pickTask } from './pick.ts';
 import type { TaskBoard } from './status.ts';
 import type { TaskProblem } from './task.ts';
 
@@ -18,6 +19,7 @@ export interface TaskReading {
   readonly board: TaskBoard;
   /** Problem because of which some or all tasks of a command could not be read. */
   readonly unread?: TaskProblem | undefined;
+  readonly stalled?: readonly StalledRun[] | undefined;
 }
 
 /**
@@ -31,7 +33,7 @@ export async function readTasks(
 ): Promise<TaskReading> {
   const { main, files, tooLarge } = await effects.readTasks();
   const { listed, failed } = rules.tasks.kind === 'command' ? await list(effects, interrupt) : nothingListed;
-  const { claims, revision } = await effects.readClaims();
+  const { claims, revision, stalled = [] } = await effects.readClaims();
   const board = failed
     ? { ...taskBoardOf({ files, tooLarge, listed: '[]', claims }, rules, agents), problems: [failed] }
     : taskBoardOf({ files, tooLarge, listed, claims }, rules, agents);
@@ -39,10 +41,33 @@ export async function readTasks(
   const unread = rules.tasks.kind === 'command' ? problems.find(({ task }) => task === undefined) : undefined;
   return {
     // After a failure `listed` is absent, so the next successful listing counts as a change.
-    seen: { main, revision, ...(listed === undefined ? {} : { listed: digestOf(listed) }) },
+    seen: {
+      main,
+      revision,
+      ...(listed === undefined ? {} : { listed: digestOf(listed) }),
+      ...(stalled.length > 0 ? { stalled: stallMark(stalled) } : {}),
+    },
     board,
     ...(unread ? { unread } : {}),
+    ...(stalled.length > 0 ? { stalled } : {}),
   };
+}
+
+/** A run that waits for a person, or for a process that was given up, keeps its task, but no worker is busy with it. */
+export const isAnyWorkerBusy = ({ board, stalled = [] }: TaskReading): boolean =>
+  board.claims.some(
+    claim =>
+      isHeld(claim) &&
+      claim.runStatus === 'running' &&
+      !stalled.some(({ runId, isGivenUp }) => isGivenUp && runId === claim.runId),
+  );
+
+/** Why the dispatcher picks no task. */
+export function whyOf({ board, unread, stalled = [] }: TaskReading): string {
+  if (unread && board.tasks.length === 0) return 'the list of tasks cannot be read';
+  const picked = pickTask(board);
+  const why = picked.kind === 'nothing' ? picked.why : 'the dispatcher chose to wait';
+  return [why, ...stalled.map(({ owner, ms }) => stalledText(owner, ms))].join('; ');
 }
 
 interface ListedTasks {

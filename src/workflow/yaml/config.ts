@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { isJsonObject, type Json, type JsonObject, RepriseError } from '../../core/index.ts';
+import { isJsonObject, type Json, type JsonObject, parseDuration, RepriseError } from '../../core/index.ts';
 import type { SpendingLimit } from '../model.ts';
 import { formatProblem } from '../problems.ts';
 import { compileSpending } from './compile/work.ts';
@@ -13,7 +13,7 @@ import {
   workerHint,
   workersSchema,
 } from './config-workers.ts';
-import { commands, positiveInteger, someText, spendingLimits } from './schema-work.ts';
+import { commands, duration, positiveInteger, someText, spendingLimits } from './schema-work.ts';
 import { explainIssues, schemaKeys } from './source/explain-issues.ts';
 import { type Complaint, ProblemList } from './source/problem-list.ts';
 import { YamlSource } from './source/yaml-source.ts';
@@ -75,6 +75,11 @@ function configSchema(agent: z.ZodType = anyAgent) {
         .describe(
           'If true in the commit that work lands on, changes of protected files land without an approval. Defaults to false.',
         ),
+      lock_timeout: duration
+        .optional()
+        .describe(
+          'Time after which `land`, and a worker that ends by itself, stop waiting for a stalled process, keep their work and exit with 3. At least a minute. Defaults to 10m.',
+        ),
       record: z
         .boolean()
         .optional()
@@ -100,6 +105,8 @@ export interface Config {
   readonly workers?: WorkerSettings;
   /** Patterns of further protected files. `!` removes a pattern. */
   readonly protect?: readonly string[];
+  /** Time to wait for a stalled process that holds a lock. Defaults to 10 minutes. */
+  readonly lockTimeoutMs?: number;
   /** If true, runs keep a journal. Defaults to true. */
   readonly record?: boolean;
 }
@@ -180,6 +187,7 @@ type WrittenConfig = z.infer<ReturnType<typeof configSchema>>;
 
 function toConfig(written: WrittenConfig): Config {
   const { runtime, agents, worktrees, tasks, workers, protect, record } = written;
+  const lockTimeoutMs = written.lock_timeout === undefined ? undefined : parseDuration(written.lock_timeout);
   const { max_concurrent_workers: maxConcurrentWorkers, budget } = runtime ?? {};
   const spending = compileSpending(budget);
   return {
@@ -191,6 +199,7 @@ function toConfig(written: WrittenConfig): Config {
     ...(tasks ? { tasks: toTaskSource(tasks) } : {}),
     ...(workers ? { workers: toWorkerSettings(workers) } : {}),
     ...(protect ? { protect } : {}),
+    ...(lockTimeoutMs === undefined ? {} : { lockTimeoutMs }),
     ...(record === undefined ? {} : { record }),
   };
 }

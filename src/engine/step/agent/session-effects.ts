@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import type { HostAnswer } from '../../../agents/index.ts';
-import type { Repository, WorkUnit } from '../../../git/index.ts';
+import { type Repository, stalledText, type WorkUnit } from '../../../git/index.ts';
 import { syncWork } from '../../../git/workspace/index.ts';
 import type { Lease } from '../../../store/index.ts';
 import type { Environment, Observer } from '../../environment.ts';
@@ -29,6 +29,8 @@ export interface SlotWait {
   readonly unit: WorkUnit;
   /** Notice while it waits. Defaults to one that names the agent and its limit. */
   readonly why?: string | undefined;
+  /** Whether a slot whose holder is stalled does not count. */
+  readonly skipsStalled?: boolean | undefined;
 }
 
 /** Effects for agent sessions and for the concurrency slots of an agent. */
@@ -91,13 +93,19 @@ export function sessionEffects(
       taped: { args: ({ key, agent, places }) => ({ key, agent, places }) },
       awaits: {
         keys: ({ agent }) => ({ writes: [slotKey(agent)] }),
-        isOver: ({ agent, places }) => hasFreeSlot({ stateDir, agent, places }),
+        isOver: wait => hasFreeSlot({ stateDir, ...wait }),
       },
-      perform: async ({ key, agent, places, lease, unit, why }, { signal }) => {
+      perform: async ({ key, agent, places, lease, unit, why, skipsStalled }, { signal }) => {
         const owner = { ...environment.self, incarnation: `${lease.incarnation}:${key}` };
-        const onWait = () => notice(why ?? `waiting for a free slot of agent ${agent} (limit ${places})`);
-        const marker = { REPRISE_INCARNATION: incarnationOf(lease, unit) };
-        slots.set(key, await takeSlot({ stateDir, agent, places, owner, marker, signal, onWait }));
+        const waiting = why ?? `waiting for a free slot of agent ${agent} (limit ${places})`;
+        const slot = await takeSlot({
+          ...{ stateDir, agent, places, owner, skipsStalled, signal },
+          marker: { REPRISE_INCARNATION: incarnationOf(lease, unit) },
+          onWait: (holder, stalledMs) =>
+            notice(stalledMs === undefined ? waiting : stalledText(holder, stalledMs)),
+          giveUpMs: environment.settings.lockTimeoutMs,
+        });
+        slots.set(key, slot);
       },
     }),
 

@@ -2,15 +2,18 @@ import { join } from 'node:path';
 import {
   type FolderLock,
   inTurn,
+  type LockPatience,
   type LockState,
   namesIn,
   readLock,
   safeSegment,
+  stalledMs,
   tryLock,
+  watchHolders,
 } from '../../../git/index.ts';
 import type { Owner } from '../../../store/index.ts';
 
-export interface SlotRequest {
+export interface SlotRequest extends LockPatience {
   readonly stateDir: string;
   readonly agent: string;
   /** Number of slots of the agent. */
@@ -19,9 +22,9 @@ export interface SlotRequest {
   readonly owner: Owner;
   /** Environment variables of the session's processes. If this process dies, the next holder of the slot ends them. */
   readonly marker: Readonly<Record<string, string>>;
+  /** Whether a slot whose holder is stalled does not count: the slots save work, and nothing depends on them. */
+  readonly skipsStalled?: boolean | undefined;
   readonly signal: AbortSignal;
-  /** Called once if all slots are taken. */
-  readonly onWait: () => void;
 }
 
 /** A slot of an agent, held until it is released. */
@@ -32,13 +35,12 @@ export type HeldSlot = Pick<FolderLock, 'release'>;
  * sessions of a holder that died are ended before its slot is used again. Rejects with the signal's reason.
  */
 export async function takeSlot(request: SlotRequest): Promise<HeldSlot> {
-  const { stateDir, agent, signal, onWait } = request;
-  let notify: (() => void) | undefined = onWait;
-  const onBusy = () => {
-    notify?.();
-    notify = undefined;
-  };
-  const slot = await inTurn(agentFolder(stateDir, agent), () => takeFree(request), { signal, onBusy });
+  const { stateDir, agent, signal } = request;
+  const slot = await inTurn(agentFolder(stateDir, agent), () => takeFree(request), {
+    signal,
+    onBusy: watchHolders(() => foldersOf(request), request),
+    isFree: () => hasFreeSlot(request),
+  });
   try {
     await slot.settle({ patienceMs: 0, signal });
     return slot;
@@ -49,21 +51,29 @@ export async function takeSlot(request: SlotRequest): Promise<HeldSlot> {
 }
 
 /** Whether a slot is free. */
-export const hasFreeSlot = ({
-  stateDir,
-  agent,
-  places: slots,
-}: Pick<SlotRequest, 'stateDir' | 'agent' | 'places'>) =>
-  Array.from({ length: slots }, (_, slot) => slotFolder(stateDir, agent, slot + 1)).some(
-    folder => readLock(folder).kind !== 'held',
-  );
+export const hasFreeSlot = (request: SlotsOf): boolean =>
+  foldersOf(request).some(folder => readLock(folder).kind !== 'held');
 
-function takeFree({ stateDir, agent, places: slots, owner, marker }: SlotRequest): FolderLock | undefined {
-  for (let slot = 1; slot <= slots; slot++) {
-    const lock = tryLock(slotFolder(stateDir, agent, slot), { owner, marker });
+function takeFree(request: SlotRequest): FolderLock | undefined {
+  for (const folder of foldersOf(request)) {
+    const lock = tryLock(folder, request);
     if (lock) return lock;
   }
   return undefined;
+}
+
+type SlotsOf = Pick<SlotRequest, 'stateDir' | 'agent' | 'places' | 'skipsStalled'>;
+
+/** Folders of the slots of an agent, with another one for each slot that does not count. */
+function foldersOf({ stateDir, agent, places, skipsStalled }: SlotsOf): readonly string[] {
+  const folders: string[] = [];
+  for (let slot = 1, left = places; left > 0; slot++) {
+    const folder = slotFolder(stateDir, agent, slot);
+    folders.push(folder);
+    const lock = skipsStalled ? readLock(folder) : undefined;
+    if (!(lock?.kind === 'held' && lock.silentMs >= stalledMs)) left--;
+  }
+  return folders;
 }
 
 const agentFolder = (stateDir: string, agent: string): string =>
