@@ -213,7 +213,7 @@ export const mutations: readonly Mutation[] = [
     changes: [
       {
         file: 'worker/steps/dispatch.ts',
-        find: 'await effects.takeSlot({ key, agent: dispatcher, places, lease, unit, why: anotherPicks });',
+        find: 'await effects.takeSlot({ key, agent: dispatcher, ...wait });',
         replace: '',
       },
     ],
@@ -273,9 +273,9 @@ export const mutations: readonly Mutation[] = [
 function unlocked(name: string): Change {
   return {
     file: 'git/lock.ts',
-    find: 'let notify = onWait;',
+    find: 'const lock = await inTurn(folder, () => tryLock(folder, { owner }), {',
     replace: `if (name === '${name}')
     return { token: readLock(folder).token + 1, lost: neverLost, repository, isHeld: () => readLock(folder).kind === 'held', release: () => {} };
-  let notify = onWait;`,
+  const lock = await inTurn(folder, () => tryLock(folder, { owner }), {`,
   };
 }
