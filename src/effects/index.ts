@@ -18,7 +18,6 @@ export {
   type Keys,
 } from './effect.ts';
 export { createLiveWorld } from './live-world.ts';
-export { atEndOfTurn, systemClock, systemIds } from './system.ts';
 export {
   allTracers,
   type ChoosyTracer,
@@ -29,4 +28,12 @@ export {
   type Tracer,
   tapedArgs,
 } from './tracer.ts';
-export type { AbandonableWorld, LaneRef, Mailbox, World } from './world.ts';
+export {
+  type AbandonableWorld,
+  atEndOfTurn,
+  type LaneRef,
+  type Mailbox,
+  systemClock,
+  systemIds,
+  type World,
+} from './world.ts';

@@ -12,8 +12,7 @@ import {
   outcomeOf,
   type RunStatus,
 } from '../store/index.ts';
-import type { Environment, Observer } from './environment.ts';
-import { outsideEffects } from './outside-effects.ts';
+import { type Environment, type Observer, outsideEffects } from './environment.ts';
 import type { FunctionCall, FunctionTurn } from './run/function-step.ts';
 import { tapedData } from './run/messages.ts';
 import type { StepWork } from './step/work.ts';

@@ -12,8 +12,14 @@ import { createEffects, type EngineEffects, expiry } from './effects.ts';
 import type { Environment, Observer } from './environment.ts';
 import { activeMs } from './history/effective.ts';
 import { forkedEvents } from './history/fork.ts';
-import { foldHistory, type ReplayResult, replayHistory } from './history/replay.ts';
-import { interruptedSteps, resumeEvent, unlandedWork } from './history/resume.ts';
+import {
+  foldHistory,
+  interruptedSteps,
+  type ReplayResult,
+  replayHistory,
+  resumeEvent,
+  unlandedWork,
+} from './history/resume.ts';
 import { type RunResult, resultOf } from './run/result.ts';
 import { RunLoop } from './run/run-loop.ts';
 import { buildGraph, type Graph, isOutside } from './state/graph.ts';

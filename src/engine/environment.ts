@@ -1,6 +1,6 @@
 import type { AgentDefinition, AgentEvent, SessionFactory } from '../agents/index.ts';
 import type { Clock, HistoryEvent, Ids, JsonObject } from '../core/index.ts';
-import type { World } from '../effects/index.ts';
+import { Cancelled, type World } from '../effects/index.ts';
 import type { Branches, WorkUnit } from '../git/index.ts';
 import type { OpenLog, RunProgram, RunShellOptions, ShellEnd } from '../process/index.ts';
 import type { EventStore, Owner } from '../store/index.ts';
@@ -112,3 +112,38 @@ export type Observation =
   | { readonly kind: 'notice'; readonly message: string };
 
 export type Observer = (observation: Observation) => void;
+
+/** Effects for the clock and the keyboard, shared by engine lanes and workers. */
+export const outsideEffects = ({ world, clock }: { readonly world: World; readonly clock: Clock }) => ({
+  now: world.effect<void, number>({
+    name: 'clock.now',
+    span: 'short',
+    answer: 'tape',
+    perform: () => clock.now(),
+  }),
+
+  sleepUntil: world.effect<number, void>({
+    name: 'clock.sleep',
+    span: 'long',
+    answer: 'tape',
+    perform: (epochMs, { signal }) => clock.waitUntil(epochMs, signal),
+  }),
+
+  /** Resolves with the reason when this process is asked to stop. */
+  interrupted: world.effect<AbortSignal, string>({
+    name: 'keyboard.interrupt',
+    span: 'long',
+    answer: 'tape',
+    taped: { args: () => undefined },
+    perform: (interrupt, cancellation) =>
+      new Promise((resolve, reject) => {
+        const stop = () => resolve(String(interrupt.reason));
+        if (interrupt.aborted) stop();
+        interrupt.addEventListener('abort', stop, { once: true });
+        cancellation.onCancel(() => {
+          interrupt.removeEventListener('abort', stop);
+          reject(new Cancelled('keyboard.interrupt'));
+        });
+      }),
+  }),
+});

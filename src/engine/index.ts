@@ -13,6 +13,7 @@ export {
   type Environment,
   type Observation,
   type Observer,
+  outsideEffects,
   type ShellRunner,
   type WorkScript,
   type WorktreeSettings,
@@ -26,7 +27,6 @@ export {
   resolveRecorded,
   unitFileName,
 } from './log-files.ts';
-export { outsideEffects } from './outside-effects.ts';
 export type { LoopMessage, StepEnd } from './run/messages.ts';
 export { findReadySteps } from './run/planner.ts';
 export { type RunResult, type Waiting, withoutVolatile } from './run/result.ts';

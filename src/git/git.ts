@@ -182,7 +182,7 @@ function cannotStart(thrown: unknown, { args, cwd }: { args: readonly string[]; 
   });
 }
 
-export type GitEnvironment = Readonly<Record<string, string | undefined>>;
+type GitEnvironment = Readonly<Record<string, string | undefined>>;
 
 /**
  * Variables that point git to a different repository, index or configuration than its folder. They are set if a git hook
@@ -340,3 +340,6 @@ export function describeLock(file: string): { readonly why: string; readonly hin
     hint: `wait for that command; if no git command is running, remove the lock: rm ${shellWord(file)}`,
   };
 }
+
+/** Removes the last newline only, because a path may contain newlines. */
+export const withoutNewline = (text: string): string => text.replace(/\n$/, '');

@@ -1,5 +1,5 @@
 export { anyChanged, anyChangedNow, changesSince, diffOf } from './diff.ts';
-export { namesIn, parseRecord, readIfThere, syncPaths } from './files.ts';
+export { makeRecentDurable, namesIn, parseRecord, readIfThere, syncPaths } from './files.ts';
 export { createGit, type Git, gitNow } from './git.ts';
 export { isOwnerAlive, proveAlive, stalledFor } from './liveness.ts';
 export {
@@ -46,11 +46,4 @@ export {
   resolveBase,
   resolveCommit,
 } from './refs.ts';
-export {
-  commonDirNow,
-  locateNow,
-  mainWorktreeNow,
-  makeRecentDurable,
-  openRepository,
-  type Repository,
-} from './repository.ts';
+export { commonDirNow, locateNow, mainWorktreeNow, openRepository, type Repository } from './repository.ts';

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { branchesOf, branchTip, readHead } from './refs.ts';
 import { Lab, plainEnvironment } from './test-support.ts';
-import { checkoutOfBranch } from './workspace/checkout.ts';
+import { checkoutOfBranch } from './workspace/worktree.ts';
 
 describe('the tip of a branch', () => {
   it('is found in packed refs, and in the ref that replaces them', async () => {

@@ -1,8 +1,8 @@
 import { isUtf8 } from 'node:buffer';
 import { RepriseError } from '../core/index.ts';
-import { type Git, type GitPlace, gitNow, lastLines } from './git.ts';
+import { type Git, type GitPlace, gitNow, lastLines, withoutNewline } from './git.ts';
 import { branchPrefix, isBranchName, shellWord } from './names.ts';
-import { type Repository, withoutNewline } from './repository.ts';
+import type { Repository } from './repository.ts';
 
 /** Returns the tip of a branch, or `undefined` if there is no such branch. */
 export const branchTip = async (

@@ -1,6 +1,6 @@
 export { LineSplitter, type OutputStream } from './output.ts';
 export { type Log, noLog, type OpenLog, openLogFile } from './output-file.ts';
-export { type RunProgram, runProgram } from './program.ts';
+export { type RunProgram, removeLeftovers, runProgram, temporaryFolder } from './program.ts';
 export { ShellPool } from './shell-pool.ts';
 export { type RunShellOptions, runShellStep, type ShellEnd } from './shell-step.ts';
 export { describeStartFailure, type ProcessEnd, type RunningProcess, startProcess } from './start.ts';
@@ -16,5 +16,4 @@ export {
   readmitIncarnation,
   thisProcess,
 } from './table.ts';
-export { removeLeftovers, temporaryFolder } from './temporary.ts';
 export { type EndedTrees, endTrees, markedWith } from './tree.ts';

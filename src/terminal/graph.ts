@@ -7,8 +7,17 @@ import {
   type WorkflowModel,
 } from '../workflow/index.ts';
 import { type Glyphs, glyphsFor, statusColour, toStatusWord } from './glyphs.ts';
-import { type Cell, tableLines } from './table.ts';
-import { count, displayWidth, filled, filledBefore, painter, truncate, wrapped } from './text.ts';
+import {
+  type Cell,
+  count,
+  displayWidth,
+  filled,
+  filledBefore,
+  painter,
+  tableLines,
+  truncate,
+  wrapped,
+} from './text.ts';
 
 interface GraphOptions {
   readonly color: boolean;

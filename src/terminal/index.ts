@@ -7,7 +7,6 @@ export { createLiveReporter } from './run/live.ts';
 export { createPlainReporter, type RunReporter } from './run/plain.ts';
 export { formatSummary } from './run/summary.ts';
 export { hasWork, landable } from './run/summary-parts.ts';
-export { tableLines } from './table.ts';
 export {
   type Colour,
   count,
@@ -17,6 +16,7 @@ export {
   jsonText,
   type Paint,
   painter,
+  tableLines,
   truncate,
 } from './text.ts';
 export { shellWord } from './words.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { testEngine } from '../../test/support/engine.ts';
 import type { NewEvent } from '../core/events.ts';
-import { systemClock } from '../effects/system.ts';
+import { systemClock } from '../effects/world.ts';
 import {
   approvalRequested,
   cancelled,

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import type { EffectDefinition } from '../../src/effects/effect.ts';
 import { createLiveWorld } from '../../src/effects/live-world.ts';
-import { systemClock, systemIds } from '../../src/effects/system.ts';
+import { systemClock, systemIds } from '../../src/effects/world.ts';
 import { createEffects } from '../../src/engine/effects.ts';
 import { defaultSettings, type Environment } from '../../src/engine/environment.ts';
 import { createWork } from '../../src/engine/step/work.ts';

@@ -6,7 +6,7 @@ import { openSession } from '../../src/agents/kinds.ts';
 import type { HistoryEvent } from '../../src/core/events.ts';
 import type { Clock } from '../../src/core/time.ts';
 import { createLiveWorld } from '../../src/effects/live-world.ts';
-import { systemClock, systemIds } from '../../src/effects/system.ts';
+import { systemClock, systemIds } from '../../src/effects/world.ts';
 import { Engine } from '../../src/engine/engine.ts';
 import { defaultSettings, type Environment, type Observer } from '../../src/engine/environment.ts';
 import { runShellStep } from '../../src/process/shell-step.ts';

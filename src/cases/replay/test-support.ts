@@ -6,9 +6,8 @@ import { openSession } from '../../agents/kinds.ts';
 import type { AgentEvent, SessionFactory } from '../../agents/session.ts';
 import { createLiveWorld } from '../../effects/live-world.ts';
 import { createRedactor, type Redactor } from '../../effects/redact/redact.ts';
-import { systemClock, systemIds } from '../../effects/system.ts';
 import type { Tracer } from '../../effects/tracer.ts';
-import type { World } from '../../effects/world.ts';
+import { systemClock, systemIds, type World } from '../../effects/world.ts';
 import { Engine, type StartOptions } from '../../engine/engine.ts';
 import {
   defaultSettings,

@@ -1,3 +1,3 @@
 export { canonicalOrder, type Digests, digestsOf } from './digest.ts';
 export { effectiveHistory } from './effective.ts';
-export type { ReplayResult } from './replay.ts';
+export type { ReplayResult } from './resume.ts';

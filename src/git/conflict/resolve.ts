@@ -14,9 +14,9 @@ import { withRepositoryLock } from '../lock.ts';
 import { printable, shellWord } from '../names.ts';
 import { resolveCommit } from '../refs.ts';
 import { type ParkedRef, park, parkedRef } from '../workspace/branch-records.ts';
-import { isCheckedOut } from '../workspace/checkout.ts';
 import { worktreeStatus } from '../workspace/commit.ts';
 import { parkAll, resetWorkspace } from '../workspace/reset.ts';
+import { isCheckedOut } from '../workspace/worktree.ts';
 import {
   bringTo,
   type ConflictWorkspace,

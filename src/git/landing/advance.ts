@@ -1,7 +1,7 @@
 import { commitsBetween } from '../commits.ts';
+import { makeRecentDurable, makeRefDurable } from '../files.ts';
 import { type HeldLock, type LockRequest, type TakenLock, takeRepositoryLock } from '../lock.ts';
 import { branchTargets, branchTip } from '../refs.ts';
-import { makeRecentDurable, makeRefDurable } from '../repository.ts';
 import { forgetMove } from './interrupted-move.ts';
 import {
   type ConfirmEnd,

@@ -2,12 +2,11 @@ import { lstatSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { runProgram } from '../../process/index.ts';
 import { syncPaths } from '../files.ts';
-import { describeLock, type Git, lastLines, lockIn } from '../git.ts';
+import { describeLock, type Git, lastLines, lockIn, withoutNewline } from '../git.ts';
 import { printableList, shellWord } from '../names.ts';
 import { branchTip } from '../refs.ts';
-import { withoutNewline } from '../repository.ts';
-import { type BranchCheckout, type CheckoutRequest, checkoutOfBranch } from '../workspace/checkout.ts';
 import { uncommittedFiles } from '../workspace/commit.ts';
+import { type BranchCheckout, type CheckoutRequest, checkoutOfBranch } from '../workspace/worktree.ts';
 import {
   type ChangedPath,
   changedPaths,

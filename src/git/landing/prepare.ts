@@ -2,13 +2,12 @@ import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { hooksPattern, isProtected, RepriseError } from '../../core/index.ts';
 import { commitsBetween, replayCommits } from '../commits.ts';
-import { diffOf } from '../diff.ts';
+import { withoutNewline } from '../git.ts';
 import { isBranchName, printable, shellWord } from '../names.ts';
 import { branchTargets, resolveCommit } from '../refs.ts';
-import { type Repository, withoutNewline } from '../repository.ts';
+import type { Repository } from '../repository.ts';
 import { type LandedNote, noteLanded, readBranchRecord } from '../workspace/branch-records.ts';
-import type { CheckoutRequest } from '../workspace/checkout.ts';
-import { type ScratchRequest, withScratchWorktree } from '../workspace/worktree.ts';
+import { type CheckoutRequest, type ScratchRequest, withScratchWorktree } from '../workspace/worktree.ts';
 import { type ChangedPath, changedPaths, settleInterruptedMove } from './interrupted-move.ts';
 import type {
   LandedEarlier,
@@ -86,6 +85,7 @@ async function protectedWork(
   });
   if (files.length === 0) return undefined;
   const paths = files.slice(0, mostDiffs).map(({ path }) => path);
+  const { diffOf } = await import('../diff.ts');
   const diff = await diffOf({ repository, base: from, head: to, paths });
   return { files, diff: shortDiff(diff) };
 }

@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { RepriseError } from '../../core/index.ts';
-import { namesIn, parseRecord, readIfThere, recordFile, removeIfThere } from '../files.ts';
+import { makeRefDurable, namesIn, parseRecord, readIfThere, recordFile, removeIfThere } from '../files.ts';
 import { type Git, lastLines } from '../git.ts';
 import { branchPrefix, safeSegment } from '../names.ts';
 import { resolveCommit } from '../refs.ts';
-import { makeRefDurable, type Repository } from '../repository.ts';
+import type { Repository } from '../repository.ts';
 
 /** Record of a branch that Reprise made. A branch without a record is never changed. */
 export interface BranchRecord {

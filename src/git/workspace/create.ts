@@ -2,12 +2,12 @@ import { existsSync, mkdirSync, readdirSync, statSync } from 'node:fs';
 import { dirname, isAbsolute, join } from 'node:path';
 import { RepriseError } from '../../core/index.ts';
 import type { Owner } from '../../store/index.ts';
-import { removeIfThere } from '../files.ts';
+import { removeEmptyObjects, removeIfThere } from '../files.ts';
 import { type Git, type GitResult, lastLines } from '../git.ts';
 import { type LockPatience, withRepositoryLock } from '../lock.ts';
 import { branchPrefix, isBranchName } from '../names.ts';
 import { branchTip, resolveBase } from '../refs.ts';
-import { type Repository, removeEmptyObjects } from '../repository.ts';
+import type { Repository } from '../repository.ts';
 import { readBranchRecord, writeBranchRecord } from './branch-records.ts';
 import { otherRepository } from './commit.ts';
 import {

@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import { existsSync, realpathSync, statSync } from 'node:fs';
 import { basename, dirname, join, relative, resolve } from 'node:path';
 import { namesIn, parseRecord, readIfThere, recordFile, removeIfThere, syncPaths } from '../files.ts';
-import type { Git } from '../git.ts';
-import { type Repository, withoutNewline } from '../repository.ts';
+import { type Git, withoutNewline } from '../git.ts';
+import type { Repository } from '../repository.ts';
 
 /** Owner and purpose of a worktree that Reprise made. */
 export interface WorktreeLabel {

@@ -3,8 +3,7 @@ import { unitOfEvent } from '../../engine/state/index.ts';
 import { type StatusWord, safeLine } from '../../view/index.ts';
 import { eventNote } from '../events.ts';
 import { glyphsFor, statusColour, toStatusWord } from '../glyphs.ts';
-import { type Cell, tableLines } from '../table.ts';
-import { calendarDay, painter, preciseTime, relativeTime } from '../text.ts';
+import { type Cell, calendarDay, painter, preciseTime, relativeTime, tableLines } from '../text.ts';
 
 export interface FormatOptions {
   readonly color: boolean;

@@ -8,8 +8,7 @@ import {
   tokensText,
 } from '../../view/index.ts';
 import { type Glyphs, statusColour } from '../glyphs.ts';
-import { type Cell, tableLines } from '../table.ts';
-import { count, displayWidth, type Paint, truncate } from '../text.ts';
+import { type Cell, count, displayWidth, type Paint, tableLines, truncate } from '../text.ts';
 import { attemptText, itemText, noteOf } from '../words.ts';
 
 export interface FrameOptions {

@@ -10,8 +10,7 @@ import {
   safeLine,
 } from '../../view/index.ts';
 import { type Glyphs, statusColour } from '../glyphs.ts';
-import { type Cell, tableLines } from '../table.ts';
-import { count, type Paint } from '../text.ts';
+import { type Cell, count, type Paint, tableLines } from '../text.ts';
 import { changesText, isSelected, noteOf, shellWord } from '../words.ts';
 
 interface StepTableOptions {

@@ -5,8 +5,7 @@ import type { TaskStatusWord, TaskWithStatus } from '../../worker/tasks/index.ts
 import { formatProblem } from '../../workflow/index.ts';
 import { glyphsFor, statusColour } from '../glyphs.ts';
 import type { FormatOptions } from '../run/history.ts';
-import { tableLines } from '../table.ts';
-import { nameFor, painter, relativeTime } from '../text.ts';
+import { nameFor, painter, relativeTime, tableLines } from '../text.ts';
 import { shellWord } from '../words.ts';
 import type { TaskFacts, UncommittedTask } from './facts.ts';
 

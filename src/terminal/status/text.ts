@@ -4,14 +4,16 @@ import { costText, firstLine, type StatusWord, safeLine } from '../../view/index
 import { formatProblem } from '../../workflow/index.ts';
 import { type Glyphs, glyphsFor, statusColour } from '../glyphs.ts';
 import type { FormatOptions } from '../run/history.ts';
-import { type Cell, type Column, tableLines } from '../table.ts';
 import {
+  type Cell,
   type Colour,
+  type Column,
   count,
   nameFor,
   type Paint,
   painter,
   relativeTime,
+  tableLines,
   truncate,
   wrapped,
 } from '../text.ts';

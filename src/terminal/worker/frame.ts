@@ -12,8 +12,7 @@ import {
 } from '../../view/index.ts';
 import { dispatcher, type WorkerNews } from '../../worker/index.ts';
 import { type Glyphs, statusColour } from '../glyphs.ts';
-import { type Cell, tableLines } from '../table.ts';
-import { count, displayWidth, nameFor, type Paint, truncate } from '../text.ts';
+import { type Cell, count, displayWidth, nameFor, type Paint, tableLines, truncate } from '../text.ts';
 
 export interface WorkerFrameOptions {
   readonly branch: string;

@@ -1,5 +1,4 @@
 import { canonicalJson, type Json, RepriseError } from '../../core/index.ts';
-import { fingerprintOfText } from '../fingerprint.ts';
 import type {
   Body,
   FanOut,
@@ -10,6 +9,7 @@ import type {
   StepModel,
   TimeoutRule,
 } from '../model.ts';
+import { fingerprintOfText } from '../model.ts';
 import type { Problem } from '../problems.ts';
 import type { WorkPlace } from '../workspace-rules.ts';
 import {

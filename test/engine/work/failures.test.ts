@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import type { AgentDefinition } from '../../../src/agents/agent.ts';
 import type { Clock } from '../../../src/core/time.ts';
-import { systemClock } from '../../../src/effects/system.ts';
+import { systemClock } from '../../../src/effects/world.ts';
 import { isSameProcess, processStart } from '../../../src/process/table.ts';
 import { deferred } from '../../support/engine.ts';
 import { agentBody, agentOf, command, scripted, workLab } from './support.ts';

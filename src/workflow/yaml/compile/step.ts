@@ -1,6 +1,5 @@
 import { type Json, type JsonObject, nearest } from '../../../core/index.ts';
 import type { VisibleSteps } from '../../expression/check.ts';
-import { fingerprintOf } from '../../fingerprint.ts';
 import type {
   ApproveBody,
   Body,
@@ -12,6 +11,7 @@ import type {
   WorkflowModel,
   WorkRules,
 } from '../../model.ts';
+import { fingerprintOf } from '../../model.ts';
 import type { StepDraft, WorkPlace } from '../../workspace-rules.ts';
 import type { ChildLoader, LoadedWorkflow } from '../load.ts';
 import { type StepDefinition, type StepKind, stepKinds } from '../schema.ts';

@@ -1,6 +1,5 @@
 import { expect, it } from 'vitest';
-import { tableLines } from './table.ts';
-import { displayWidth, painter } from './text.ts';
+import { displayWidth, painter, tableLines } from './text.ts';
 
 const rows = [
   ['✓', 'build', '1.2s', 'all is well'],

@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, utimesSync } f
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
-import { removeLeftovers, temporaryFolder } from './temporary.ts';
+import { removeLeftovers, temporaryFolder } from './program.ts';
 
 function emptyFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'temporary-test-'));
@@ -15,7 +15,7 @@ const longAgo = new Date('2020-01-01');
 
 it('removes the folders of processes that have ended, and keeps those in use', () => {
   const within = emptyFolder();
-  const program = `import { temporaryFolder } from '${join(import.meta.dirname, 'temporary.ts')}';
+  const program = `import { temporaryFolder } from '${join(import.meta.dirname, 'program.ts')}';
     temporaryFolder('case', ${JSON.stringify(within)}); process.kill(process.pid, 'SIGKILL');`;
   spawnSync(process.execPath, ['--import', 'tsx', '--input-type=module', '--eval', program]);
   const [killed = ''] = readdirSync(within);

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { steadyClock } from './system.ts';
+import { steadyClock } from './world.ts';
 
 /** A machine whose wall clock can be set. */
 function machine() {
