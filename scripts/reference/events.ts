@@ -5,7 +5,11 @@ import { block, code, matchNotes, page, table } from './markdown.ts';
 import { type JsonSchema, typeName } from './schema-rows.ts';
 
 const envelope = [
-  ['`seq`', 'integer ≥ 1', 'Position in the history, without gaps.'],
+  [
+    '`seq`',
+    'integer ≥ 1',
+    'Position in the history, without gaps. `reprise history --json` numbers the events in canonical order; `--raw` shows their real position.',
+  ],
   ['`runId`', 'string', 'Id of the run.'],
   [
     '`at`',

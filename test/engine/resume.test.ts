@@ -37,6 +37,11 @@ describe('a changed definition', () => {
     await expect(engine.replay({ workflow: diamond([]), runId })).rejects.toMatchObject({
       code: 'HISTORY_DIVERGED',
     });
+    const fewer = { ...changed, steps: changed.steps.filter(({ id }) => id !== 'd'), output: () => null };
+    await expect(engine.replay({ workflow: fewer, runId })).rejects.toMatchObject({
+      code: 'HISTORY_DIVERGED',
+      message: `run ${runId} does not match the definition: d no longer exists`,
+    });
   });
 
   it('does not count if the changed step never ran', async () => {

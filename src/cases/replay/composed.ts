@@ -105,7 +105,7 @@ async function playOn(stage: Stage, { found, manifest, context }: ComposedContex
       (what): CaseFailure => ({
         kind: 'left-over',
         message: `a session was never requested: ${what}`,
-        hint: 'remove it from the case, or find out why the worker stopped earlier',
+        hint: `remove it from the case, or find out why the worker stopped earlier, then: reprise test ${found.name}`,
         file: found.displayFile,
       }),
     ),

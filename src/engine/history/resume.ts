@@ -129,11 +129,14 @@ export interface ReplayResult {
  */
 export function replayHistory(graph: Graph, runId: string, history: readonly HistoryEvent[]): ReplayResult {
   const { changed, removed } = findChanges(graph, effectiveHistory(history).events);
-  const names = [...changed, ...removed];
-  if (names.length > 0) {
+  const differences = [
+    ...(changed.length > 0 ? [`${changed.join(', ')} changed since it ran`] : []),
+    ...(removed.length > 0 ? [`${removed.join(', ')} no longer exists`] : []),
+  ];
+  if (differences.length > 0) {
     throw new RepriseError(
       'HISTORY_DIVERGED',
-      `run ${runId} does not match the definition: ${names.join(', ')} changed since it ran`,
+      `run ${runId} does not match the definition: ${differences.join('; ')}`,
       { hint: `to rerun the changed steps: reprise resume ${runId} --rerun-changed` },
     );
   }
@@ -152,7 +155,9 @@ function checkEnd(state: RunState, recorded: HistoryEvent): void {
   if (!same) {
     throw new RepriseError(
       'HISTORY_DIVERGED',
-      `the history ends with ${recorded.type}, but its steps lead to ${derived?.type ?? 'unfinished work'}`,
+      derived?.type === recorded.type
+        ? `the history ends with ${recorded.type}, but its steps lead to another result`
+        : `the history ends with ${recorded.type}, but its steps lead to ${derived?.type ?? 'unfinished work'}`,
       { hint: 'the workflow may have new steps; start a new run' },
     );
   }

@@ -13,7 +13,7 @@ import { type CommandMaker, commandsOf, type OptionReader } from './rules.ts';
 
 /** Options that run a step as several copies. */
 export interface FanOutOptions<A extends After, Input, Copies extends number, Item extends object> {
-  /** Number of identical copies. 0 or 1 means no fan-out. */
+  /** Number of identical copies, at most 10,000. 0 or 1 means no fan-out. */
   readonly concurrency?: Copies | undefined;
   /** Items, or a pure function that returns them. Each item gets its own copy of the step. */
   readonly matrix?: readonly Item[] | Select<A, Input, readonly Item[]> | undefined;

@@ -20,6 +20,7 @@ const mistakes: readonly Mistake[] = [
     text: steps('- { id: 漢字, run: ls }', '- { run: 👍, retyr: 1 }'),
   },
   { name: 'a colon in plain text', text: steps('- id: a', '  run: echo one: two') },
+  { name: 'an unquoted expression in braces', text: steps('- { id: a, run: echo "${{ inputs.x }}" }') },
   { name: 'a tab as indentation', text: 'steps:\n  - id: a\n\trun: make\n' },
   { name: 'a duplicate key', text: steps('- id: a', '  run: one', '  run: two') },
   { name: 'two documents', text: `${steps('- { id: a, run: ls }')}---\nname: b\n` },

@@ -170,7 +170,7 @@ export const fanOutKeys = {
     .int()
     .min(0)
     .optional()
-    .describe('Number of identical copies of the step. 0 or 1 means no fan-out.'),
+    .describe('Number of identical copies of the step, at most 10,000. 0 or 1 means no fan-out.'),
   strategy: z
     .strictObject({
       matrix: matrix

@@ -397,6 +397,8 @@ const lowerFirst = (text: string): string => text.charAt(0).toLowerCase() + text
 function hintFor(message: string): string | undefined {
   if (/compact mappings|Implicit keys/i.test(message))
     return 'put text that contains `: ` in quotes, or use a `|` block';
+  if (/flow-(map|seq)-start/i.test(message))
+    return 'inside `{ }` or `[ ]`, put text that contains `${{ }}` in quotes, or write the map over several lines';
   if (/block collection|same column|indent/i.test(message))
     return 'check the indentation of this line and the one before it';
   return undefined;
