@@ -35,7 +35,7 @@ import {
   statusLines,
   type WorkerFact,
 } from '../terminal/status/index.ts';
-import { knownCost, RunView } from '../view/index.ts';
+import { RunView, recordedCost, spentTogether } from '../view/index.ts';
 import { dispatcher, isUsedUp, waitsToDispatch, workerWorkflow } from '../worker/index.ts';
 import {
   claimsIn,
@@ -102,13 +102,12 @@ async function seeWorker(
   for (const event of history) view.apply(event);
   const last = history.findLast(({ type }) => type === 'landing.started' || type === 'landing.ended');
   const hasRun = runId !== undefined && view.end === undefined;
-  const spent = hasRun ? knownCost(view.spent) : 0;
   return {
     fact: {
       worker,
       life,
       stalledMs,
-      costUsd: worker.costUsd === null || spent === null ? null : worker.costUsd + spent,
+      spent: spentTogether([recordedCost(worker), ...(hasRun ? [view.spent] : [])]),
       lane: hasRun ? laneOf(view, history) : undefined,
     },
     isLanding: life !== 'dead' && worker.state === 'landing' && last?.type === 'landing.started',

@@ -31,6 +31,10 @@ export const sessionSpending = (usage: SessionUsage): Spending => ({
 /** Spending of an interrupted session, whose cost and tokens were never reported. */
 export const unknownSession: Spending = { ...nothingSpent, sessions: 1 };
 
+/** Spending that the record of a worker contains. */
+export const recordedCost = ({ costUsd }: Pick<SessionUsage, 'costUsd'>): Spending =>
+  costUsd === null ? unknownSession : { ...unknownSession, costUsd, priced: 1, counted: 1 };
+
 export const spentTogether = (all: readonly Spending[]): Spending =>
   all.reduce(
     (sum, each) => ({
@@ -58,11 +62,17 @@ export function costText({ sessions, priced, costUsd }: Spending): string {
   return `${priced < sessions ? '>= ' : ''}${dollars(costUsd)}`;
 }
 
+/** `>= 12.3k tokens` if some of them are unknown. Empty without tokens. */
+const tokensUsed = ({ tokens, counted, sessions }: Spending): string =>
+  tokens > 0 ? `${counted < sessions ? '>= ' : ''}${tokensText(tokens)} tokens` : '';
+
+/** Cost, or tokens while the cost is unknown: a row of a table has no room for both. */
+export const shortSpending = (spending: Spending): string =>
+  spending.priced > 0 ? costText(spending) : tokensUsed(spending);
+
 /** `$0.12, 12.3k tokens`, with `>= ` before what is not fully known. Empty without a session. */
 export function spendingText(spending: Spending): string {
-  const bound = spending.counted < spending.sessions ? '>= ' : '';
-  const tokens = spending.tokens > 0 ? [`${bound}${tokensText(spending.tokens)} tokens`] : [];
-  return [costText(spending), ...tokens].filter(text => text !== '').join(', ');
+  return [costText(spending), tokensUsed(spending)].filter(text => text !== '').join(', ');
 }
 
 /** Cost in US dollars; `null` if some of it is unknown. 0 without a session. */
@@ -78,7 +88,7 @@ function dollars(amount: number): string {
 }
 
 /** `950`, `12.3k`, `1.2M`. */
-export function tokensText(tokens: number): string {
+function tokensText(tokens: number): string {
   if (tokens < 1000) return String(tokens);
   if (tokens < 999_950) return `${(tokens / 1000).toFixed(1)}k`;
   return `${(tokens / 1e6).toFixed(1)}M`;

@@ -2,11 +2,13 @@ export {
   costText,
   knownCost,
   nothingSpent,
+  recordedCost,
   type Spending,
   sessionSpending,
+  shortSpending,
   spendingText,
   spentTogether,
-  tokensText,
+  unknownSession,
 } from './cost.ts';
 export { type RunStatusReport, runStatusOf } from './run-status.ts';
 export { type AgentUnit, RunView, type StepUnit, viewOf } from './run-view.ts';

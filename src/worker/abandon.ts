@@ -125,7 +125,10 @@ export interface UnfinishedWork {
   readonly wasStopped?: true | undefined;
   /** Limits that were in force when a budget stopped the run. */
   readonly limit?: SpendingLimit | undefined;
-  readonly costUsd: number | null;
+  /** Sum of the known costs. */
+  readonly costUsd: number;
+  /** Whether the cost of some session is unknown. */
+  readonly costUnknown?: true | undefined;
   readonly tokens: number;
 }
 
@@ -176,7 +179,8 @@ function unfinishedDetailsOf(history: readonly HistoryEvent[]): UnfinishedDetail
   let parked: string | undefined;
   let wasStopped = false;
   let limit: SpendingLimit | undefined;
-  let costUsd: number | null = 0;
+  let costUsd = 0;
+  let costUnknown = false;
   let tokens = 0;
   for (const event of history) {
     if (event.type === 'workspace.created') place = unfinishedWorkspaceOf(event);
@@ -190,7 +194,8 @@ function unfinishedDetailsOf(history: readonly HistoryEvent[]): UnfinishedDetail
       wasStopped = event.data.by === undefined && event.data.error === undefined;
     else if (event.type === 'session.ended') {
       const { usage } = event.data;
-      costUsd = usage.costUsd === null || costUsd === null ? null : costUsd + usage.costUsd;
+      costUsd += usage.costUsd ?? 0;
+      costUnknown ||= usage.costUsd === null;
       tokens += usage.inputTokens + usage.outputTokens;
     }
   }
@@ -201,6 +206,7 @@ function unfinishedDetailsOf(history: readonly HistoryEvent[]): UnfinishedDetail
     ...(wasStopped ? { wasStopped } : {}),
     ...(limit ? { limit } : {}),
     costUsd,
+    ...(costUnknown ? { costUnknown } : {}),
     tokens,
   };
 }

@@ -2,7 +2,6 @@ import type { Usage } from '../agents/index.ts';
 import { exhaustedWorkers } from '../core/index.ts';
 import type { RunOptions } from '../engine/index.ts';
 import type { SpendingLimit } from '../workflow/index.ts';
-import type { UnfinishedWork } from './abandon.ts';
 
 interface PurseOptions {
   /** Spending limit of all workers of the process together. */
@@ -16,13 +15,10 @@ interface Amount {
   readonly tokens: number;
 }
 
-/** Spending of a run according to its history. */
-type PaidAmount = Pick<UnfinishedWork, 'costUsd' | 'tokens'>;
-
 const nothing: Amount = { costUsd: 0, tokens: 0 };
 
-const plus = (a: Amount, b: PaidAmount): Amount => ({
-  costUsd: a.costUsd + (b.costUsd ?? 0),
+const plus = (a: Amount, b: Amount): Amount => ({
+  costUsd: a.costUsd + b.costUsd,
   tokens: a.tokens + b.tokens,
 });
 
@@ -79,13 +75,13 @@ export class Purse {
 
   spend(worker: string, { inputTokens, outputTokens, costUsd }: Usage): void {
     if (!this.hasBudget) return;
-    const amount = { costUsd, tokens: inputTokens + outputTokens };
+    const amount = { costUsd: costUsd ?? 0, tokens: inputTokens + outputTokens };
     this.#spent.set(worker, plus(this.#spent.get(worker) ?? nothing, amount));
     this.#check();
   }
 
   /** Replaces what the worker's sessions reported by what the history of the run says. */
-  pay(worker: string, runId: string, spent: PaidAmount): void {
+  pay(worker: string, runId: string, spent: Amount): void {
     if (!this.hasBudget) return;
     this.refund(runId);
     this.#spent.delete(worker);

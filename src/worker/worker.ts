@@ -280,8 +280,10 @@ export class Worker {
     const { runId } = result;
     const unfinished = await effects.unfinishedWork(runId);
     effects.purse.pay(this.#incarnation, runId, unfinished);
-    this.#costs.set(runId, unfinished.costUsd);
-    const costUsd = [...this.#costs.values()].reduce<number>((sum, cost) => sum + (cost ?? 0), 0);
+    this.#costs.set(runId, unfinished.costUnknown ? null : unfinished.costUsd);
+    const costUsd = [...this.#costs.values()].reduce((sum, cost) =>
+      sum === null || cost === null ? null : sum + cost,
+    );
     await effects.showWorker({ incarnation: this.#incarnation, state: 'dispatching', costUsd });
     const isOutage = result.status === 'failed' && result.error.code === 'AGENT_UNAVAILABLE';
     this.#outages = isOutage ? this.#outages + 1 : 0;

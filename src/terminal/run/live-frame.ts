@@ -5,7 +5,7 @@ import {
   type StatusWord,
   type StepProgress,
   safeLine,
-  tokensText,
+  shortSpending,
 } from '../../view/index.ts';
 import { type Glyphs, statusColour } from '../glyphs.ts';
 import { type Cell, count, displayWidth, type Paint, tableLines, truncate } from '../text.ts';
@@ -123,7 +123,7 @@ function endedRow(step: StepProgress, view: RunView, { glyphs }: FrameOptions): 
     { text: glyphs[step.status], colour: statusColour(step.status) },
     { text: safeLine(step.path), colour: 'dim' },
     { text: took === undefined ? '' : formatDuration(took), colour: 'dim' },
-    { text: spendingCell(step), colour: 'dim' },
+    { text: shortSpending(step.spent), colour: 'dim' },
     { text: noteOf(step, view) || itemText(step.item), colour: step.status === 'failed' ? 'red' : 'dim' },
   ];
 }
@@ -143,7 +143,7 @@ function activeRows(
       { text: step.status === 'running' ? spinner : glyphs[step.status], colour: statusColour(step.status) },
       { text: inside ? `${'  '.repeat(step.depth)}${safeLine(step.name)}` : safeLine(step.path) },
       { text: took === undefined ? '' : formatDuration(took) },
-      { text: spendingCell(step), colour: 'dim' },
+      { text: shortSpending(step.spent), colour: 'dim' },
       { text: activeNote(step, view, options), colour: step.status === 'running' ? 'dim' : 'yellow' },
     ];
   });
@@ -156,12 +156,6 @@ function activeNote(step: StepProgress, view: RunView, { now, attemptLimit, glyp
   const item = itemText(step.item);
   const parts = [...attempt, ...(step.fanOut ? [copiesText(step)] : []), item, latest ?? ''];
   return parts.filter(part => part !== '').join(` ${glyphs.dot} `);
-}
-
-/** Cost so far, or the number of tokens while the cost is unknown. */
-function spendingCell({ spent }: StepProgress): string {
-  if (spent.priced > 0 || spent.tokens === 0) return spent.priced > 0 ? costText(spent) : '';
-  return `${tokensText(spent.tokens)} tokens`;
 }
 
 function copiesText({ children }: StepProgress): string {

@@ -1,6 +1,7 @@
 import { toEpochMs } from '../../core/index.ts';
 import type { ParkedWork } from '../../git/workspace/index.ts';
 import type { Claim, RunSummary, WorkerRecord } from '../../store/index.ts';
+import { knownCost, type Spending } from '../../view/index.ts';
 import type { TaskProblem, TaskWithStatus } from '../../worker/tasks/index.ts';
 
 /** State of workers, tasks and locks at one moment. */
@@ -39,8 +40,8 @@ export interface WorkerFact {
   readonly life: 'alive' | 'stalled' | 'dead';
   /** Time for which it has been stalled. */
   readonly stalledMs?: number | undefined;
-  /** Cost of all its tasks, including the current one; `null` if some of it is unknown. */
-  readonly costUsd: number | null;
+  /** Spending on all its tasks, including the current one. */
+  readonly spent: Spending;
   readonly lane?: LaneFact | undefined;
 }
 
@@ -112,7 +113,7 @@ export function changeMark(facts: StatusFacts): string {
   return JSON.stringify({ ...facts, workers, locks, abandoned });
 }
 
-const describeWorker = ({ worker, life, stalledMs, costUsd, lane }: WorkerFact) => ({
+const describeWorker = ({ worker, life, stalledMs, spent, lane }: WorkerFact) => ({
   name: worker.name,
   life,
   stalled_ms: stalledMs ?? null,
@@ -124,7 +125,7 @@ const describeWorker = ({ worker, life, stalledMs, costUsd, lane }: WorkerFact) 
   step: lane?.step ?? null,
   doing: lane?.doing ?? null,
   note: worker.note ?? null,
-  cost: costUsd,
+  cost: knownCost(spent),
   pid: worker.pid,
   host: worker.host,
   started_at: worker.startedAt,

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { toTimestamp } from '../../core/time.ts';
 import type { WorkerRecord } from '../../store/runs.ts';
+import { recordedCost, spentTogether, unknownSession } from '../../view/index.ts';
 import { taskStatusesOf } from '../../worker/tasks/status.ts';
 import { aClaim, aTask } from '../../worker/test-support.ts';
 import { noon } from '../test-support.ts';
@@ -25,7 +26,7 @@ const aWorker = (name: string, given: Partial<WorkerRecord> = {}): WorkerRecord 
 const fact = (worker: WorkerRecord, given: Partial<WorkerFact> = {}): WorkerFact => ({
   worker,
   life: 'alive',
-  costUsd: worker.costUsd,
+  spent: recordedCost(worker),
   ...given,
 });
 
@@ -46,10 +47,12 @@ const busy: StatusFacts = {
   ...nothing,
   workers: [
     fact(aWorker('worker-1', { state: 'working', task: 'fix-readme', agent: 'implement', runId: 'k7x2' }), {
-      costUsd: 0.12,
+      spent: recordedCost({ costUsd: 0.12 }),
       lane: { step: 'work', doing: 'agent implement (claude) started' },
     }),
-    fact(aWorker('ärbeiter-日本', { note: 'no task is ready: 1 held' })),
+    fact(aWorker('ärbeiter-日本', { note: 'no task is ready: 1 held' }), {
+      spent: spentTogether([recordedCost({ costUsd: 0.5 }), unknownSession]),
+    }),
     fact(aWorker('worker-3', { state: 'working', task: 'gone', runId: 'b8y3', branch: 'next' }), {
       life: 'dead',
     }),
@@ -139,7 +142,7 @@ describe('the status', () => {
       "3 workers on main (3f2c1ab0d2), 1 dead
        ●  worker-1       working   3s ago      fix-readme  implement  $0.12
            work: agent implement (claude) started; run k7x2
-       ◔  ärbeiter-日本  sleeping  3s ago
+       ◔  ärbeiter-日本  sleeping  3s ago                             >= $0.50
            no task is ready: 1 held
        ✗  worker-3       dead      3s ago      gone
            on next; process 42 on here died; the next worker takes over run b8y3

@@ -162,7 +162,7 @@ class Page {
     });
   }
 
-  #workerRow({ worker, life, costUsd }: WorkerFact): readonly Cell[] {
+  #workerRow({ worker, life, spent }: WorkerFact): readonly Cell[] {
     const { name, state, task = '', agent = '', beatAt } = worker;
     const status = life === 'dead' ? 'failed' : life === 'stalled' ? 'waiting' : stateStatus[state];
     return [
@@ -173,7 +173,7 @@ class Page {
       { text: safeLine(task) },
       { text: safeLine(agent) },
       {
-        text: costUsd ? costText({ costUsd, sessions: 1, priced: 1, tokens: 0, counted: 1 }) : '',
+        text: spent.costUsd > 0 ? costText(spent) : '',
         colour: 'dim',
       },
     ];

@@ -104,6 +104,29 @@ describe('a worker', () => {
     expect(lane.spent).toMatchObject({ costUsd: 0.5, priced: 2 });
   });
 
+  it('shows a lower bound if it continues a session of a dead worker', () => {
+    const lane = new WorkerLane(noon);
+    lane.report({ kind: 'takes-over', runId: 'r' }, noon);
+    const session = { agent: 'coder', kind: 'claude', number: 1, resumes: true };
+    const begun = { type: 'session.started', step: 'work', attempt: 1, data: session } as const;
+    const interrupted = { type: 'step.interrupted', step: 'work', attempt: 1, data: {} } as const;
+    lane.observe({
+      kind: 'events',
+      events: historyOf([
+        [0, { type: 'run.resumed', data: {} }],
+        [0, interrupted],
+      ]),
+    });
+    lane.observe({
+      kind: 'events',
+      events: historyOf([
+        [50, begun],
+        [100, sessionEnded('work', 0.25)],
+      ]),
+    });
+    expect(frame([lane])).toContain('>= $0.25');
+  });
+
   it('shows the landing after the agent has ended', () => {
     const lane = laneOf('w', [
       ...dispatched('a'),

@@ -1,18 +1,19 @@
-import { formatDuration, type HistoryEvent, toEpochMs } from '../../core/index.ts';
+import { formatDuration, type HistoryEvent, toEpochMs, toTimestamp } from '../../core/index.ts';
 import type { Observation } from '../../engine/index.ts';
 import {
-  costText,
   nothingSpent,
   RunView,
   type Spending,
   type StatusWord,
   safeLine,
+  shortSpending,
   spentTogether,
-  tokensText,
+  unknownSession,
 } from '../../view/index.ts';
-import { dispatcher, type WorkerNews } from '../../worker/index.ts';
+import { dispatcher, type WorkerNews, workerWorkflow } from '../../worker/index.ts';
 import { type Glyphs, statusColour } from '../glyphs.ts';
 import { type Cell, count, displayWidth, nameFor, type Paint, tableLines, truncate } from '../text.ts';
+import { isInterruptedWork } from './reporter.ts';
 
 export interface WorkerFrameOptions {
   readonly branch: string;
@@ -73,19 +74,13 @@ function headerLine(lanes: readonly WorkerLane[], options: WorkerFrameOptions): 
     ...(isStopping ? ['stopping; press Ctrl-C again to stop now'] : []),
     countsText(lanes),
     ...(landed > 0 ? [`${landed} landed`] : []),
-    spentText(spentTogether(lanes.map(({ spent }) => spent))),
+    shortSpending(spentTogether(lanes.map(({ spent }) => spent))),
   ].filter(part => part !== '');
   const name = `${count(lanes.length, 'worker')} on ${safeLine(branch)}`;
   const nameShown = truncate(name, columns - 1, glyphs.ellipsis);
   const rest = parts.map(part => ` ${glyphs.dot} ${part}`).join('');
   const restShown = truncate(rest, Math.max(0, columns - 1 - displayWidth(nameShown)), glyphs.ellipsis);
   return `${paint('bold', nameShown)}${paint('dim', restShown)}`;
-}
-
-/** Cost or tokens. An unknown cost is left out, because it would be repeated in every row. */
-function spentText(spent: Spending): string {
-  if (spent.priced > 0) return costText(spent);
-  return spent.tokens === 0 ? '' : `${tokensText(spent.tokens)} tokens`;
 }
 
 const urgency: Readonly<Record<ShownLaneState, number>> = { 'at-work': 0, idle: 1, asleep: 2, ended: 3 };
@@ -111,7 +106,7 @@ function laneRow(lane: WorkerLane, { glyphs, tick, now, columns }: WorkerFrameOp
     { text: nameFor(safeLine(lane.name), columns, glyphs.ellipsis), colour: 'bold' },
     { text: safeLine(lane.task ?? '') },
     { text: safeLine(lane.agent ?? ''), colour: 'cyan' },
-    { text: spentText(lane.spent), colour: 'dim' },
+    { text: shortSpending(lane.spent), colour: 'dim' },
     { text: lane.state === 'ended' ? '' : formatDuration(Math.max(0, now - lane.since)) },
     { text: doingText(lane), colour: 'dim' },
   ];
@@ -138,6 +133,19 @@ function footerLine(hidden: readonly WorkerLane[], { glyphs, paint, columns }: W
 /** `idle` means that the worker is looking for a task. */
 type ShownLaneState = 'idle' | 'at-work' | 'asleep' | 'ended';
 
+/** View of a run whose first events another worker has shown. */
+function takenOver(runId: string, now: number): RunView {
+  const view = new RunView();
+  const data = {
+    format: 1 as const,
+    workflow: workerWorkflow,
+    input: {},
+    steps: ['dispatch', 'work', 'land'],
+  };
+  view.apply({ seq: 1, runId, at: toTimestamp(now), type: 'run.started', data });
+  return view;
+}
+
 /** Activity of one worker, derived from its news and from the events of its runs. */
 export class WorkerLane {
   name = 'worker';
@@ -151,6 +159,8 @@ export class WorkerLane {
   landed = 0;
   #run: RunView | undefined;
   #before: Spending = nothingSpent;
+  /** Whether the events that follow are the first of a run that was taken over. */
+  #isTakenOver = false;
 
   constructor(now: number) {
     this.since = now;
@@ -180,7 +190,8 @@ export class WorkerLane {
   report(news: WorkerNews, now: number): void {
     switch (news.kind) {
       case 'takes-over':
-        this.#begin(new RunView(), now);
+        this.#begin(takenOver(news.runId, now), now);
+        this.#isTakenOver = true;
         this.state = 'at-work';
         this.task = `run ${news.runId}`;
         break;
@@ -209,8 +220,14 @@ export class WorkerLane {
   }
 
   observe(observation: Observation): void {
-    if (observation.kind === 'events') for (const event of observation.events) this.#apply(event);
-    else if (observation.kind === 'agent') this.#run?.agent(observation, observation.event);
+    if (observation.kind === 'events') {
+      // The process died during the session, so its cost will never be known.
+      const isCut = this.#isTakenOver && observation.events.some(isInterruptedWork);
+      if (isCut) this.#before = spentTogether([this.#before, unknownSession]);
+      this.#isTakenOver = false;
+      for (const event of observation.events) this.#apply(event);
+    }
+    if (observation.kind === 'agent') this.#run?.agent(observation, observation.event);
   }
 
   #apply(event: HistoryEvent): void {

@@ -3,10 +3,14 @@ import type { Observation } from '../../engine/index.ts';
 import {
   agentAction,
   firstLine,
+  nothingSpent,
+  type Spending,
   type StatusWord,
   safeLine,
   sessionSpending,
   spendingText,
+  spentTogether,
+  unknownSession,
 } from '../../view/index.ts';
 import { dispatcher, type EndReason, type WorkerNews } from '../../worker/index.ts';
 import { formatProblem } from '../../workflow/index.ts';
@@ -74,6 +78,8 @@ export function createPlainWorkersReporter({
   const paint = painter(color);
   const names: string[] = [];
   const reported = new Set<string>();
+  /** Workers that continue a run of a dead worker. What its last session cost is unknown. */
+  const continuing = new Set<number>();
   const put = (worker: number, { status, text, detail }: WorkerLine) => {
     const line = { status, text: detail === undefined ? text : `${text} (${detail})` };
     for (const shown of namedLines(line, { names, worker, at: now(), paint })) write(`${shown}\n`);
@@ -81,7 +87,14 @@ export function createPlainWorkersReporter({
   return {
     observe: (worker, observation) => {
       if (quiet && observation.kind !== 'notice') return;
-      for (const line of observationLines(observation)) put(worker, line);
+      if (observation.kind === 'events') {
+        const [first] = observation.events;
+        if (first?.type === 'run.started') continuing.delete(worker);
+        if (first?.type === 'run.resumed' && observation.events.some(isInterruptedWork))
+          continuing.add(worker);
+      }
+      const before = continuing.has(worker) ? unknownSession : nothingSpent;
+      for (const line of observationLines(observation, before)) put(worker, line);
     },
     report: (worker, news) => {
       if (news.kind === 'enlisted') names[worker] = news.name;
@@ -97,6 +110,10 @@ export function createPlainWorkersReporter({
   };
 }
 
+/** Whether a worker was interrupted while an agent worked on its task. */
+export const isInterruptedWork = ({ type, step }: HistoryEvent): boolean =>
+  type === 'step.interrupted' && step === 'work';
+
 /** A line of the log, with the status that gives it a color. */
 export interface WorkerLine {
   readonly status: StatusWord | undefined;
@@ -107,11 +124,17 @@ export interface WorkerLine {
 
 const line = (status: StatusWord | undefined, text: string): WorkerLine => ({ status, text });
 
-/** Lines for an observation in the run of a worker; none if it is not worth one. */
-export function observationLines(observation: Observation): readonly WorkerLine[] {
+/**
+ * Lines for an observation in the run of a worker; none if it is not worth one. `before` is the spending of the session
+ * that an agent continues.
+ */
+export function observationLines(
+  observation: Observation,
+  before: Spending = nothingSpent,
+): readonly WorkerLine[] {
   switch (observation.kind) {
     case 'events':
-      return observation.events.flatMap(event => eventLine(event) ?? []);
+      return observation.events.flatMap(event => eventLine(event, before) ?? []);
     case 'agent': {
       const action = agentAction(observation.event, observation.folder);
       return action === undefined ? [] : [line(undefined, `| ${action}`)];
@@ -124,7 +147,7 @@ export function observationLines(observation: Observation): readonly WorkerLine[
   }
 }
 
-function eventLine(event: HistoryEvent): WorkerLine | undefined {
+function eventLine(event: HistoryEvent, before: Spending): WorkerLine | undefined {
   switch (event.type) {
     case 'transition.taken': {
       const { from, to, args = {}, why } = event.data;
@@ -141,7 +164,7 @@ function eventLine(event: HistoryEvent): WorkerLine | undefined {
       );
       if (denied.length > 0)
         return line('waiting', safeLine(`was denied ${[...new Set(denied)].join(', ')}`));
-      const spent = spendingText(sessionSpending(usage));
+      const spent = spendingText(spentTogether([before, sessionSpending(usage)]));
       return usage.inputTokens + usage.outputTokens > 0 ? line(undefined, spent) : undefined;
     }
     case 'workspace.saved':
