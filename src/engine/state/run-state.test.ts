@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { HistoryEvent, NewEvent } from '../../core/events.ts';
 import { approve, step, workflow } from '../../workflow/builder/index.ts';
+import { timersOf } from '../run/messages.ts';
 import { buildGraph } from './graph.ts';
 import { RunState } from './run-state.ts';
 
@@ -72,4 +73,24 @@ describe('an impossible history', () => {
     const again = { ...start('a'), seq: 1, runId: 'r', at: '2026-01-01T00:00:00.000Z' } as HistoryEvent;
     expect(() => state.apply(again)).toThrow(expect.objectContaining({ code: 'HISTORY_INVALID' }));
   });
+});
+
+it('a wait takes no longer than its duration if the clock was set back before the resume', () => {
+  const state = new RunState(graph);
+  const noon = Date.parse('2026-01-01T12:00:00.000Z');
+  const events: readonly (NewEvent & { readonly at: number })[] = [
+    { ...started, at: noon },
+    { ...start('a'), at: noon },
+    {
+      ...of('a'),
+      type: 'step.retrying',
+      data: { error: { code: 'STEP_FAILED', message: '' }, delayMs: 5_000 },
+      at: noon,
+    },
+    { type: 'run.resumed', data: {}, at: noon - 3_600_000 },
+  ];
+  for (const [index, { at, ...event }] of events.entries())
+    state.apply({ ...event, seq: index + 1, runId: 'r', at: new Date(at).toISOString() } as HistoryEvent);
+  const node = state.at('a');
+  expect(node && timersOf(node)).toEqual([{ timer: 'retry', at: noon - 3_600_000 + 5_000 }]);
 });

@@ -101,6 +101,7 @@ export class RunState extends ReadyQueues {
       case 'run.resumed':
         if (this.phase !== 'running') throw impossible(event, `the run is ${this.phase}`);
         this.suspended = undefined;
+        for (const state of this.active) this.#forgetFuture(state, event.at);
         return;
       case 'run.suspended':
         if (this.phase !== 'running') throw impossible(event, `the run is ${this.phase}`);
@@ -321,7 +322,19 @@ export class RunState extends ReadyQueues {
 
   #countWork(state: NodeState, at: Timestamp): void {
     if (state.status === 'running' && state.attemptStartedAt !== undefined)
-      state.workedMs += toEpochMs(at) - toEpochMs(state.attemptStartedAt);
+      state.workedMs += Math.max(0, toEpochMs(at) - toEpochMs(state.attemptStartedAt));
+  }
+
+  /**
+   * The wall clock may have been set back while the run had no owner. A timer that was set in the future starts again now, so
+   * that it never takes longer than its duration.
+   */
+  #forgetFuture(state: NodeState, now: Timestamp): void {
+    const atMost = (at: Timestamp): Timestamp => (at > now ? now : at);
+    for (const [name, timer] of state.timers ?? [])
+      state.timers?.set(name, { ...timer, setAt: atMost(timer.setAt) });
+    if (state.startedAt !== undefined) state.startedAt = atMost(state.startedAt);
+    if (state.attemptStartedAt !== undefined) state.attemptStartedAt = atMost(state.attemptStartedAt);
   }
 }
 
