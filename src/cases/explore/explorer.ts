@@ -130,7 +130,7 @@ export class CaseExplorer {
   readonly #backends: Backends;
   readonly #options: CaseExploreOptions;
   readonly #classes = new CoverageCounter();
-  readonly #outcomes = new SequentialOutcomes();
+  readonly #outcomes: SequentialOutcomes;
   /** Sequential schedules. Their outcomes are the allowed ones. */
   readonly #oneAfterAnother: SequentialSource;
   readonly #symmetric: readonly (readonly string[])[];
@@ -155,7 +155,9 @@ export class CaseExplorer {
     this.#backend = backend;
     this.#backends = new Backends(backend);
     this.#options = options;
-    this.#symmetric = symmetricSteps(backend.prepared.manifest);
+    const { manifest } = backend.prepared;
+    this.#outcomes = new SequentialOutcomes({ acceptsAny: manifest.explore?.anyOutcome });
+    this.#symmetric = symmetricSteps(manifest);
     const [first, ...others] = this.#orders();
     this.#everyOrder = new EveryOrder({ symmetric: this.#symmetric, first: first.policy });
     const trial = { ...first, ...this.#everyOrder.next(), by: first.by };

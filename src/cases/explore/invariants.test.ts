@@ -104,6 +104,16 @@ describe('the invariant monitor', () => {
       ({ note, claims, moves }) => {
         note('a/w', 'store.create', { runId: 'r1' }, lease(1));
         claims('a/w', 'r1', 1);
+        note('b', 'command.tasks', ['tasks', 'release', 't'], { code: 0 });
+        note('a/w', 'land.lock', { key: 'r1' });
+        moves('a/w', 'r1');
+      },
+    ],
+    [
+      'landed without the claim',
+      ({ note, claims, moves }) => {
+        note('a/w', 'store.create', { runId: 'r1' }, lease(1));
+        claims('a/w', 'r1', 1);
         note('a/w', 'claim.settle', { task: 't' }, true);
         note('a/w', 'land.lock', { key: 'r1' });
         moves('a/w', 'r1');

@@ -55,6 +55,7 @@ export function createInvariantMonitor({ verifies }: InvariantMonitorOptions): I
     'store.release': ({ args }) => state.leaves(args as OwnedRun),
     'claim.take': (request, value) => state.claims(request, value as ClaimResult),
     'claim.settle': (request, value) => (value === true ? state.settles(request) : undefined),
+    'command.tasks': ({ args }) => state.releases(args as readonly string[]),
     'agent.take-slot': request => state.takes(request, slotOf(request)),
     'agent.release-slot': request => state.gives(request),
     'land.lock': request => state.takes(request, { lock: 'land', places: 1 }),
@@ -160,6 +161,11 @@ class MonitorState {
 
   settles({ args }: TracedRequest): undefined {
     this.#claims.delete((args as Settlement).task);
+  }
+
+  /** Follows the command `tasks release <task>`. */
+  releases([, action, task = '']: readonly string[]): undefined {
+    if (action === 'release') this.#claims.delete(task);
   }
 
   takes({ lane, args }: TracedRequest, { lock, places }: SlotLimit): Violation | undefined {

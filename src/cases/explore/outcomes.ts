@@ -146,8 +146,13 @@ export const isAboutOrders = (what: string): boolean => what === noSuchOrder || 
 export class SequentialOutcomes {
   readonly #work = new Set<string>();
   readonly #all = new Set<string>();
+  readonly #acceptsAny: boolean;
   #areKnown = true;
   #isClosed = false;
+
+  constructor({ acceptsAny = false }: { readonly acceptsAny?: boolean | undefined } = {}) {
+    this.#acceptsAny = acceptsAny;
+  }
 
   /** Whether every sequential schedule has been played and passed. */
   get areKnown(): boolean {
@@ -173,7 +178,7 @@ export class SequentialOutcomes {
 
   /** `isCalm`: no crash or fault was injected that would explain leftovers or a failed command. */
   violation({ work, all }: OutcomeForms, isCalm: boolean): Violation | undefined {
-    if (!this.areKnown) return undefined;
+    if (this.#acceptsAny || !this.areKnown) return undefined;
     if (!this.#work.has(work))
       return {
         what: noSuchOrder,

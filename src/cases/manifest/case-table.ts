@@ -182,8 +182,14 @@ const explore: TomlReader<ExplorationSettings> = table({
     seed: optional(described(whole(0), 'Random seed. The same seed selects the same schedules.')),
     crashes: optional(described(truth, 'Whether to inject crashes.')),
     faults: optional(described(listOf(oneOf(faultKinds)), 'Kinds of failures to inject.')),
+    any_outcome: optional(
+      described(
+        truth,
+        'Whether an outcome is accepted that never occurs when the commands run one after another. Defaults to `false`.',
+      ),
+    ),
   },
-  build: ({ for: forMs, ...rest }) => ({ ...rest, forMs }),
+  build: ({ for: forMs, any_outcome: anyOutcome, ...rest }) => ({ ...rest, forMs, anyOutcome }),
 });
 
 const scriptName = (name: string, site: Parameters<typeof checkPathKey>[1]): void => {

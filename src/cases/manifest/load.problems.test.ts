@@ -254,12 +254,12 @@ describe('the check for unknown keys', () => {
       problemsOf('schedules = 0'),
       problemsOf('policies = []'),
     ]).toMatchInlineSnapshot(`
-        [
-          "4:7 ["0s"] \`explore.for\` must be a duration, not "0s" (write "30s", "1m30s" or "250ms", for example)",
-          "4:13 [0] \`explore.schedules\` must be an integer of at least 1, not \`0\`",
-          "4:1 [policies] unknown key \`policies\` (known keys: policy, schedules, for, seed, crashes, faults)",
-        ]
-      `);
+      [
+        "4:7 ["0s"] \`explore.for\` must be a duration, not "0s" (write "30s", "1m30s" or "250ms", for example)",
+        "4:13 [0] \`explore.schedules\` must be an integer of at least 1, not \`0\`",
+        "4:1 [policies] unknown key \`policies\` (known keys: policy, schedules, for, seed, crashes, faults, any_outcome)",
+      ]
+    `);
   });
 
   it('reports unknown keys of a command', () => {
@@ -1120,7 +1120,7 @@ describe('the check of the whole case', () => {
       6:8 [-1] \`explore.seed\` must be an integer of at least 0, not \`-1\`
       7:11 ["y"] \`explore.crashes\` must be true or false, not "y"
       8:10 ["z"] \`explore.faults\` must be a list, not "z"
-      9:1 [runs] unknown key \`runs\` (known keys: policy, schedules, for, seed, crashes, faults)
+      9:1 [runs] unknown key \`runs\` (known keys: policy, schedules, for, seed, crashes, faults, any_outcome)
       "
     `);
   });

@@ -169,4 +169,6 @@ export interface ExplorationSettings {
   readonly seed: number | undefined;
   readonly crashes: boolean | undefined;
   readonly faults: readonly FaultKind[] | undefined;
+  /** Whether an outcome is accepted that no sequential schedule has. */
+  readonly anyOutcome?: boolean | undefined;
 }
