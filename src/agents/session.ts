@@ -45,6 +45,8 @@ export type AgentEvent =
   | { readonly type: 'limit'; readonly resetsAt?: Timestamp | undefined; readonly reason: string }
   /** Start of a line that is too long or that the adapter does not know. */
   | { readonly type: 'raw'; readonly line: string }
+  /** A fact about the session that a person should know. It comes from Reprise, not from the agent. */
+  | { readonly type: 'note'; readonly message: string }
   | { readonly type: 'done'; readonly outcome: SessionResult['kind'] };
 
 /** Tokens and cost of a session. */

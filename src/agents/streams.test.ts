@@ -40,6 +40,7 @@ function inShort(signal: Signal): string {
         case 'started':
         case 'retry':
         case 'limit':
+        case 'note':
         case 'done':
           return event.type;
       }

@@ -36,6 +36,7 @@ export function agentAction(event: AgentEvent, folder?: string): string | undefi
     case 'started':
     case 'tool-end':
     case 'usage':
+    case 'note':
     case 'raw':
     case 'done':
       return undefined;

@@ -131,7 +131,11 @@ describe('an agent that stays in its workspace', () => {
     git('config', 'core.editor', 'ed');
     git('fetch', '--quiet');
     writeFileSync(join(folder(), '..', 'done'), '');
-    expect((await running.ended).stdout).toContain('"status":"completed"');
+    const { stdout, stderr } = await running.ended;
+    expect(stdout).toContain('"status":"completed"');
+    expect(stderr).toContain('changed during the session, but not attributable to it: branch main was moved');
+    expect(stderr).toContain('README.md in the main checkout');
+    expect(stderr).toContain('core.editor in the git configuration');
   });
 
   it('succeeds on a branch of its own, with a stash and after a merge of main', {
@@ -152,6 +156,7 @@ describe('an agent that stays in its workspace', () => {
     });
     const { code, stdout, stderr } = await project.cli(['worker', '--until-idle', '--workers', '2']);
     expect(code, stdout + stderr).toBe(0);
+    expect(stderr).not.toContain('not attributable');
     expect(project.git('ls-files')).toContain('f-t4');
   });
 });

@@ -56,6 +56,7 @@ export class SessionMemory {
       case 'usage':
       case 'retry':
       case 'limit':
+      case 'note':
       case 'raw':
       case 'done':
         break;
@@ -121,6 +122,7 @@ export class SessionEncoder {
       case 'tool-start':
       case 'retry':
       case 'limit':
+      case 'note':
         return event;
     }
   }

@@ -64,6 +64,7 @@ export const eventSchemas = {
     reason: text,
   }),
   limit: z.strictObject({ type: z.literal('limit'), resetsAt: optional(text), reason: text }),
+  note: z.strictObject({ type: z.literal('note'), message: text }),
   raw: z.strictObject({ type: z.literal('raw'), line: text }),
 } as const;
 

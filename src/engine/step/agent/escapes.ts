@@ -1,7 +1,6 @@
-import { existsSync, readdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
-import { basename, dirname, join, resolve, sep } from 'node:path';
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { basename, dirname, join, resolve } from 'node:path';
 import {
-  type AgentEvent,
   type Session,
   type SessionFactory,
   type SessionHost,
@@ -11,11 +10,12 @@ import {
 import type { ErrorData } from '../../../core/index.ts';
 import { createGit, type Git } from '../../../git/index.ts';
 import { temporaryFolder } from '../../../process/index.ts';
+import { ToolCalls } from './tool-calls.ts';
 
 /**
  * Wraps sessions so that one that changes its repository outside its workspace fails with WORKSPACE_ESCAPED. The state
  * of the repository is compared with that before the session. Other sessions, landings and people change it too, so a
- * change counts only if this session can be shown to have made it.
+ * change counts only if this session can be shown to have made it. Any other change becomes a note.
  *
  * This belongs to the port, not to a lane: a recording contains the result, and a replay serves it.
  */
@@ -32,6 +32,7 @@ export const watchEscapes =
     return new WatchedSession(
       open(request, { ...host, onEvent }),
       new EscapeWatch({ cwd: request.cwd, commonDir, host, calls }),
+      message => host.onEvent({ type: 'note', message }),
     );
   };
 
@@ -52,11 +53,13 @@ function commonDirOf(folder: string): string | undefined {
 class WatchedSession implements Session {
   readonly #session: Session;
   readonly #watch: EscapeWatch;
+  readonly #note: (message: string) => void;
   #closing: Promise<void> | undefined;
 
-  constructor(session: Session, watch: EscapeWatch) {
+  constructor(session: Session, watch: EscapeWatch, note: (message: string) => void) {
     this.#session = session;
     this.#watch = watch;
+    this.#note = note;
   }
 
   async next(...answer: Parameters<Session['next']>): Promise<TurnEnd> {
@@ -65,7 +68,9 @@ class WatchedSession implements Session {
     if (turn.kind !== 'end' || turn.result.kind === 'cancelled') return turn;
     // A process that the agent left running could still change something.
     await this.close();
-    const escapes = await this.#watch.end();
+    const { escapes, others } = await this.#watch.end();
+    if (others.length > 0)
+      this.#note(`changed during the session, but not attributable to it: ${listed(others)}`);
     if (escapes.length === 0) return turn;
     const { sessionId, usage, denials } = turn.result;
     const soFar = { usage, denials, ...(sessionId === undefined ? {} : { sessionId }) };
@@ -88,9 +93,12 @@ class WatchedSession implements Session {
 
 const mostNamed = 10;
 
+const listed = (changes: readonly string[]): string =>
+  `${changes.slice(0, mostNamed).join('; ')}${changes.length > mostNamed ? ` and ${changes.length - mostNamed} more` : ''}`;
+
 const escaped = (escapes: readonly string[]): ErrorData => ({
   code: 'WORKSPACE_ESCAPED',
-  message: `the agent changed the repository outside its workspace: ${escapes.slice(0, mostNamed).join('; ')}${escapes.length > mostNamed ? ` and ${escapes.length - mostNamed} more` : ''}`,
+  message: `the agent changed the repository outside its workspace: ${listed(escapes)}`,
   hint: 'its own work is kept on its branch; review and undo the changes, tell the agent to work in its folder only, or write `escapes: allow` into its definition',
 });
 
@@ -137,14 +145,19 @@ class EscapeWatch {
     await this.#beginning;
   }
 
-  async end(): Promise<readonly string[]> {
+  /** Returns the changes that the session made, and those that nothing attributes to it. */
+  async end(): Promise<{ readonly escapes: readonly string[]; readonly others: readonly string[] }> {
     const before = await this.#beginning;
-    if (!before) return [];
+    if (!before) return { escapes: [], others: [] };
     try {
       const after = await stateOf(before.place);
-      return await escapesOf(before.place, { before: before.state, after, calls: this.#options.calls });
+      const { calls } = this.#options;
+      const changes = await changesIn(before.place, { before: before.state, after, calls });
+      const textsOf = (isOfSession: boolean) =>
+        changes.filter(change => change.isOfSession === isOfSession).map(({ text }) => text);
+      return { escapes: textsOf(true), others: textsOf(false) };
     } catch {
-      return [];
+      return { escapes: [], others: [] };
     }
   }
 
@@ -212,25 +225,38 @@ interface StateComparison {
   readonly calls: ToolCalls;
 }
 
-async function escapesOf(place: RepositoryPlace, compared: StateComparison): Promise<readonly string[]> {
-  const refs = await escapedRefs(place, compared);
+/** A change of the repository outside the workspace. Changes that Reprise makes itself are left out. */
+interface OutsideChange {
+  readonly text: string;
+  /** Whether the session can be shown to have made it. */
+  readonly isOfSession: boolean;
+}
+
+async function changesIn(
+  place: RepositoryPlace,
+  compared: StateComparison,
+): Promise<readonly OutsideChange[]> {
+  const { refs, hasLanded } = await changedRefs(place, compared);
+  const files = changedFiles(place, compared);
   return [
-    ...refs.map(({ text }) => text),
-    ...escapedFiles(place, compared),
-    ...(await escapedSettings(place, compared)),
-    ...escapedWorktrees(compared),
+    ...refs,
+    // A landing updates the main checkout too.
+    ...(hasLanded ? files.filter(({ isOfSession }) => isOfSession) : files),
+    ...(await changedSettings(place, compared)),
+    ...changedWorktrees(compared),
   ];
 }
 
-/** Finds refs that now hold a commit made in this workspace, or that a command of the session names. */
-async function escapedRefs(place: RepositoryPlace, { before, after, calls }: StateComparison) {
+/** A ref is changed by the session if it now holds a commit made in this workspace, or if a command names it. */
+async function changedRefs(place: RepositoryPlace, { before, after, calls }: StateComparison) {
   const changed = [...new Set([...before.refs.keys(), ...after.refs.keys()])]
     .map(name => ({ name, from: before.refs.get(name), to: after.refs.get(name) }))
     .filter(({ name, from, to }) => name !== before.branch && from !== to);
-  if (changed.length === 0) return [];
+  if (changed.length === 0) return { refs: [], hasLanded: false };
   const { workspace } = place;
   const made = await madeIn(workspace);
-  const found: { readonly name: string; readonly text: string }[] = [];
+  const refs: OutsideChange[] = [];
+  let hasLanded = false;
   for (const { name, from, to } of changed) {
     // A new branch that is checked out here is the session's own work, as Reprise saves it.
     if (name === after.branch && from === undefined) continue;
@@ -238,13 +264,22 @@ async function escapedRefs(place: RepositoryPlace, { before, after, calls }: Sta
     const isOfCopy = name.startsWith('refs/heads/reprise/');
     const holds = to !== undefined && !isOfCopy && (await holdsAny(workspace, { from, to }, made));
     const isNamed = !name.startsWith('refs/remotes/') && calls.changesRef(shortName(name));
-    if (holds || isNamed)
-      found.push({
-        name,
-        text: `${kindOf(name)} ${shortName(name)} ${verb(from, to)}${holds ? ' to a commit of this session' : ''}`,
-      });
+    const isOfSession = holds || isNamed;
+    if (!isOfSession && isOfCopy) continue;
+    if (!isOfSession && to !== undefined && (await isLanding(workspace, name))) {
+      hasLanded = true;
+      continue;
+    }
+    const text = `${kindOf(name)} ${shortName(name)} ${verb(from, to)}${holds ? ' to a commit of this session' : ''}`;
+    refs.push({ text, isOfSession });
   }
-  return found;
+  return { refs, hasLanded };
+}
+
+/** Whether Reprise moved the branch last. */
+async function isLanding(git: Git, ref: string): Promise<boolean> {
+  const { stdout } = await git.run(['reflog', '-1', '--format=%gs', ref, '--']);
+  return stdout.startsWith('reprise: ');
 }
 
 const verb = (from: string | undefined, to: string | undefined): string =>
@@ -282,28 +317,34 @@ async function holdsAny(
   return from !== undefined && stdout.split('\n').some(commit => made.has(commit));
 }
 
-function escapedFiles(
+function changedFiles(
   { main }: RepositoryPlace,
   { before, after, calls }: StateComparison,
-): readonly string[] {
+): readonly OutsideChange[] {
   if (!main) return [];
   const changed = [...new Set([...before.files.keys(), ...after.files.keys()])].filter(
-    path => before.files.get(path) !== after.files.get(path),
+    path => before.files.get(path) !== after.files.get(path) && path !== '.reprise/',
   );
-  return changed.filter(path => calls.namesFile(main.cwd, path)).map(path => `${path} in the main checkout`);
+  return changed.map(path => ({
+    text: `${path} in the main checkout`,
+    isOfSession: calls.namesFile(main.cwd, path),
+  }));
 }
 
-async function escapedSettings(
+async function changedSettings(
   place: RepositoryPlace,
   { before, after, calls }: StateComparison,
-): Promise<readonly string[]> {
+): Promise<readonly OutsideChange[]> {
   if (before.config === after.config) return [];
   const [was, is] = await Promise.all([settingsIn(place, before.config), settingsIn(place, after.config)]);
   const own = `branch.${shortName(before.branch)}.`.toLowerCase();
   return [...new Set([...was.keys(), ...is.keys()])]
     .filter(key => was.get(key) !== is.get(key) && !key.toLowerCase().startsWith(own))
-    .filter(key => calls.mentions(key) || calls.mentions(join(place.commonDir, 'config')))
-    .map(key => `${key} in the git configuration`);
+    .map(key => ({
+      text: `${key} in the git configuration`,
+      isOfSession: calls.mentions(key) || calls.mentions(join(place.commonDir, 'config')),
+    }))
+    .filter(({ text, isOfSession }) => isOfSession || !text.startsWith('branch.reprise/'));
 }
 
 /** Lets git read a copy of the configuration, so that a broken one cannot hide anything. */
@@ -327,110 +368,15 @@ async function settingsIn(
   }
 }
 
-const escapedWorktrees = ({ before, after, calls }: StateComparison): readonly string[] => [
-  ...[...after.worktrees]
-    .filter(path => !before.worktrees.has(path) && calls.namesWorktree(path))
-    .map(path => `worktree ${path} was created`),
-  ...[...before.worktrees]
-    .filter(path => !after.worktrees.has(path) && calls.namesWorktree(path))
-    .map(path => `worktree ${path} was removed`),
-];
-
-const readingTools = /^(?:Read|Grep|Glob|LS|WebFetch|WebSearch|TodoWrite|NotebookRead)$/i;
-const mostCalls = 10_000;
-const longestText = 20_000;
-
-/** What the tools of a session were called with. */
-export class ToolCalls {
-  readonly #folder: string;
-  /** Paths, commands and titles. File contents are left out: they may name anything. */
-  readonly #texts: string[] = [];
-  readonly #names = new Set<string>();
-
-  constructor(folder: string) {
-    this.#folder = folder;
-  }
-
-  add(event: AgentEvent): void {
-    if (event.type !== 'tool-start' || readingTools.test(event.name) || this.#texts.length >= mostCalls)
-      return;
-    this.#names.add(event.name);
-    for (const text of [event.title ?? '', ...textsIn(event.input)])
-      if (text !== '') this.#texts.push(text.slice(0, longestText));
-  }
-
-  mentions(text: string): boolean {
-    return this.#texts.some(given => given.toLowerCase().includes(text.toLowerCase()));
-  }
-
-  changesRef(name: string): boolean {
-    const word = new RegExp(`(?<![\\w./-])(?:refs/(?:heads|tags)/)?${escapeText(name)}(?![\\w./-])`);
-    return this.#texts.some(
-      text =>
-        /\bgit\b.*\b(?:branch|tag|update-ref|reset|push|commit|merge|rebase|checkout|switch)\b/s.test(text) &&
-        word.test(text),
-    );
-  }
-
-  /** Whether a call names a file of the main checkout: by its path, or relative to a folder that the call names. */
-  namesFile(root: string, path: string): boolean {
-    return this.#texts.some(text => {
-      const words = wordsOf(text);
-      const places = [
-        this.#folder,
-        ...words.map(word => resolve(this.#folder, word)).filter(this.#isOutside(root)),
-      ];
-      const target = join(root, path);
-      return words.some(
-        word =>
-          places.some(place => this.#isNamed(root, resolve(place, word), target)) ||
-          (/git-common-dir|worktree list|\.\.\//.test(text) && resolve('/', word) === resolve('/', path)),
-      );
-    });
-  }
-
-  /** Whether the path is inside the main checkout, but not in the workspace. */
-  #isOutside(root: string): (path: string) => boolean {
-    return path => isBelow(root, realPath(path)) && !isBelow(this.#folder, path);
-  }
-
-  /** Whether a path is the file, or contains it and not the workspace. Git shows an untracked folder instead of its files. */
-  #isNamed(root: string, path: string, target: string): boolean {
-    const named = path.replace(/\/$/, '');
-    if (isBelow(target.replace(/\/$/, ''), named)) return target.endsWith('/') || named === target;
-    return named !== root && isBelow(named, target) && isBelow(root, named) && !isBelow(named, this.#folder);
-  }
-
-  namesWorktree(path: string): boolean {
-    if (this.#names.has('EnterWorktree') && path.includes('/.claude/worktrees/')) return true;
-    return this.#texts.some(
-      text =>
-        /\bworktree\b/.test(text) &&
-        wordsOf(text).some(word => realPath(resolve(this.#folder, word)) === realPath(path)),
-    );
-  }
-}
-
-const isBelow = (folder: string, path: string): boolean =>
-  path === folder || path.startsWith(`${folder}${sep}`);
-
-const realPath = (path: string): string => {
-  try {
-    return realpathSync(path);
-  } catch {
-    return path;
-  }
-};
-
-const wordsOf = (text: string): readonly string[] => text.split(/[\s'"`;&|<>()=]+/).filter(Boolean);
-
-const escapeText = (text: string): string => text.replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&');
-
-const telling = /path|file|command|cmd|script|title|arg|dir|cwd|name/i;
-
-function textsIn(input: unknown, key = 'command'): readonly string[] {
-  if (typeof input === 'string') return telling.test(key) && !/content/i.test(key) ? [input] : [];
-  if (Array.isArray(input)) return input.flatMap(item => textsIn(item, key));
-  if (typeof input !== 'object' || input === null) return [];
-  return Object.entries(input).flatMap(([name, value]) => textsIn(value, name));
-}
+/** Reprise creates and removes worktrees itself all the time, so only those that the session names count. */
+const changedWorktrees = ({ before, after, calls }: StateComparison): readonly OutsideChange[] =>
+  [
+    ...[...after.worktrees]
+      .filter(path => !before.worktrees.has(path))
+      .map(path => ({ path, verb: 'created' })),
+    ...[...before.worktrees]
+      .filter(path => !after.worktrees.has(path))
+      .map(path => ({ path, verb: 'removed' })),
+  ]
+    .filter(({ path }) => calls.namesWorktree(path))
+    .map(({ path, verb }) => ({ text: `worktree ${path} was ${verb}`, isOfSession: true }));

@@ -48,6 +48,8 @@ export function linesOf(event: AgentEvent): string | undefined {
       return `! retrying (attempt ${event.attempt}): ${event.reason}`;
     case 'limit':
       return `! ${event.reason}`;
+    case 'note':
+      return `! ${event.message}`;
     case 'raw':
       return event.line;
     case 'usage':
@@ -266,6 +268,7 @@ export class LiveSession {
     if (event.type === 'permission' && event.decision?.kind === 'deny')
       this.#deny(event.tool, event.decision);
     if (event.type === 'usage') this.#spend(event);
+    if (event.type === 'note') this.#observe({ kind: 'notice', message: `${step}: ${event.message}` });
   }
 
   #deny(tool: string, { message, lineToAdd }: Omit<Denial, 'tool'>): void {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { ToolCalls } from './escapes.ts';
+import { ToolCalls } from './tool-calls.ts';
 
 const root = '/srv/project';
 const folder = '/srv/project/.reprise/workspaces/w/r/a';
