@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { foldHistory } from '../../src/engine/history/resume.ts';
+import { foldHistory } from '../../src/engine/history/effective.ts';
 import { buildGraph } from '../../src/engine/state/graph.ts';
 import { openSqliteStore } from '../../src/index.ts';
 import { coldAndWarm, contend } from '../lib/contend.ts';

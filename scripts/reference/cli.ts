@@ -1,5 +1,5 @@
 import type { Argument, Command } from 'commander';
-import { exitCodes } from '../../src/project/exit-codes.ts';
+import { exitCodes } from '../../src/project/host.ts';
 import { block, code, matchNotes, page, table } from './markdown.ts';
 import { declaredProgram } from './program.ts';
 

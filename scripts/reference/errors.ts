@@ -1,5 +1,5 @@
 import { type ErrorCode, errorCatalogue, RepriseError } from '../../src/core/errors.ts';
-import { exitCodeOfError } from '../../src/project/exit-codes.ts';
+import { exitCodeOfError } from '../../src/project/host.ts';
 import { code, page, table } from './markdown.ts';
 
 /** The page on errors: every code with its meaning and the exit code of the CLI. */

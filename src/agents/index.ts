@@ -1,10 +1,17 @@
-export type { AgentDefinition, AgentDefinitions, AgentInput, AgentKind, Preset } from './agent.ts';
+export type {
+  AgentDefinition,
+  AgentDefinitions,
+  AgentInput,
+  AgentKind,
+  Preset,
+  Script,
+  ScriptStep,
+} from './agent.ts';
 export { isStartRace, permissionDenied } from './driver/failures.ts';
 export { systemPromptOf } from './driver/result.ts';
 export { judgedTurn, openingTag, promptWithoutKey, withEnding } from './next-key.ts';
 export { builtInAgents, hasPermissions, lazySessions, permissionProblem } from './open-session.ts';
 export type { PermissionPolicy } from './permissions/permissions.ts';
-export type { Script, ScriptStep } from './scripted/script.ts';
 export { scriptedSessions } from './scripted/scripted.ts';
 export {
   type AgentEvent,

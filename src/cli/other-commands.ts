@@ -5,8 +5,8 @@ import type { TestContext } from '../cases/index.ts';
 import { faultKinds } from '../cases/manifest/index.ts';
 import { policyNames } from '../effects/explore/index.ts';
 import { type CommandIo, findUpwards } from '../project/index.ts';
-import { amount, durationAboveZero, oneOrMore, wholeNumber } from './option-values.ts';
 import type { Registry } from './program.ts';
+import { amount, durationAboveZero, oneOrMore, wholeNumber } from './run-commands.ts';
 import { cliFile, packageFolder, version } from './version.ts';
 
 /** Registers the commands for workers and their tasks. */

@@ -10,16 +10,9 @@ import type { Lease, Owner } from '../store/index.ts';
 import type { SpendingLimit, StepModel, WorkflowModel } from '../workflow/index.ts';
 import { createEffects, type EngineEffects, expiry } from './effects.ts';
 import type { Environment, Observer } from './environment.ts';
-import { activeMs } from './history/effective.ts';
+import { activeMs, foldHistory, type ReplayResult, replayHistory } from './history/effective.ts';
 import { forkedEvents } from './history/fork.ts';
-import {
-  foldHistory,
-  interruptedSteps,
-  type ReplayResult,
-  replayHistory,
-  resumeEvent,
-  unlandedWork,
-} from './history/resume.ts';
+import { interruptedSteps, resumeEvent, unlandedWork } from './history/resume.ts';
 import { type RunResult, resultOf } from './run/result.ts';
 import { RunLoop } from './run/run-loop.ts';
 import { buildGraph, type Graph, isOutside } from './state/graph.ts';

@@ -8,25 +8,23 @@ export {
   type StartOptions,
 } from './engine.ts';
 export {
+  attemptFileName,
   defaultSettings,
   type EngineSettings,
   type Environment,
-  type Observation,
-  type Observer,
-  outsideEffects,
-  type ShellRunner,
-  type WorkScript,
-  type WorktreeSettings,
-} from './environment.ts';
-export {
-  attemptFileName,
   type HistoryFolders,
   logFile,
   logFolder,
+  type Observation,
+  type Observer,
+  outsideEffects,
   recordedPath,
   resolveRecorded,
+  type ShellRunner,
   unitFileName,
-} from './log-files.ts';
+  type WorkScript,
+  type WorktreeSettings,
+} from './environment.ts';
 export type { LoopMessage, StepEnd } from './run/messages.ts';
 export { findReadySteps } from './run/planner.ts';
 export { type RunResult, type Waiting, withoutVolatile } from './run/result.ts';

@@ -7,10 +7,13 @@ export {
   loadFile,
   loadRecordedDefinition,
 } from './definitions.ts';
-export { type ExitCode, exitCodeOfError, exitCodeOfResult, exitCodes } from './exit-codes.ts';
 export {
   type ApprovalQuestion,
   type CommandIo,
+  type ExitCode,
+  exitCodeOfError,
+  exitCodeOfResult,
+  exitCodes,
   type Host,
   type Once,
   type OpenStore,

@@ -12,6 +12,15 @@ export {
 } from './cost.ts';
 export { type RunStatusReport, runStatusOf } from './run-status.ts';
 export { type AgentUnit, RunView, type StepUnit, viewOf } from './run-view.ts';
-export { firstLine, furtherLines, safeLine, safeOutput, safeText } from './safe-text.ts';
 export type { StatusWord } from './step-board.ts';
-export { agentAction, type StepProgress, type WaitingFor, type WorkspaceProgress } from './step-progress.ts';
+export {
+  agentAction,
+  firstLine,
+  furtherLines,
+  type StepProgress,
+  safeLine,
+  safeOutput,
+  safeText,
+  type WaitingFor,
+  type WorkspaceProgress,
+} from './step-progress.ts';

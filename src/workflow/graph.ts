@@ -1,4 +1,5 @@
-import { nearest } from '../core/index.ts';
+import { hash } from 'node:crypto';
+import { canonicalJson, type Json, nearest } from '../core/index.ts';
 
 /** The part of a step that the graph functions need. */
 export interface DagNode {
@@ -137,3 +138,9 @@ function cycles(steps: readonly DagNode[]): GraphProblem[] {
   }
   return found;
 }
+
+/** Returns a hash of 16 hex digits. The order of keys does not affect it. */
+export const fingerprintOf = (description: Json): string => fingerprintOfText(canonicalJson(description));
+
+/** Like `fingerprintOf`, for a description that is already serialized. */
+export const fingerprintOfText = (description: string): string => hash('sha256', description).slice(0, 16);

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { fingerprintOf } from './model.ts';
+import { fingerprintOf } from './graph.ts';
 
 test('a fingerprint is 16 hex digits', () => {
   expect(fingerprintOf({ run: 'ls' })).toMatch(/^[0-9a-f]{16}$/);

@@ -1,12 +1,4 @@
-import { hash } from 'node:crypto';
-import {
-  canonicalJson,
-  copyJson,
-  type ErrorData,
-  type Json,
-  type JsonObject,
-  type Position,
-} from '../core/index.ts';
+import { copyJson, type ErrorData, type Json, type JsonObject, type Position } from '../core/index.ts';
 
 /**
  * A loaded workflow, whether it was written in YAML or in TypeScript. The engine sees only this model.
@@ -359,9 +351,3 @@ function ownViews(steps: Scope['steps']): Scope['steps'] {
   }
   return views;
 }
-
-/** Returns a hash of 16 hex digits. The order of keys does not affect it. */
-export const fingerprintOf = (description: Json): string => fingerprintOfText(canonicalJson(description));
-
-/** Like `fingerprintOf`, for a description that is already serialized. */
-export const fingerprintOfText = (description: string): string => hash('sha256', description).slice(0, 16);

@@ -111,7 +111,7 @@ export const runPages: readonly Walkthrough[] = [
     },
     'docs/guide/ci.md': {
       before: {
-        'if [ "$ATTEMPT" -gt 1 ]': 'ATTEMPT=2',
+        'export REPRISE_STATE_DIR="$HOME/.cache/reprise/build"': 'ATTEMPT=1',
         'reprise test --reporter github': `${commitAll} && reprise run build && reprise capture <run> build`,
       },
     },

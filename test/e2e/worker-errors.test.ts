@@ -43,8 +43,10 @@ describe('a worker whose first task fails', () => {
     expect(log).toMatchInlineSnapshot(`
       "agent faulty (command) started
       | <next>reviewer</next>
+      asking the agent again (rework 1): the agent did not end with a valid \`<next>\` instruction: There is no agent \`reviewer\`; did you mean \`review\`?
       agent faulty (command) started
       | <next>reviewer</next>
+      asking the agent again (rework 2): the agent did not end with a valid \`<next>\` instruction: There is no agent \`reviewer\`; did you mean \`review\`?
       agent faulty (command) started
       | <next>reviewer</next>
       saved 1 file, +1 -0
@@ -70,8 +72,10 @@ describe('a worker whose first task fails', () => {
     expect(log).toMatchInlineSnapshot(`
       "agent faulty (command) started
       | <next>agent: review</next>
+      asking the agent again (rework 1): the agent did not end with a valid \`<next>\` instruction: The agent \`review\` needs the argument \`pull_request\`.
       agent faulty (command) started
       | <next>agent: review</next>
+      asking the agent again (rework 2): the agent did not end with a valid \`<next>\` instruction: The agent \`review\` needs the argument \`pull_request\`.
       agent faulty (command) started
       | <next>agent: review</next>
       failed: the agent did not end with a valid \`<next>\` instruction after 2 corrections: The agent \`review\` needs the argument \`pull_request\`.
@@ -88,8 +92,10 @@ describe('a worker whose first task fails', () => {
     expect(log).toMatchInlineSnapshot(`
       "agent faulty (command) started
       | <next>{"agent": [</next>
+      asking the agent again (rework 1): the agent did not end with a valid \`<next>\` instruction: The \`<next>\` tag starts with \`{\` but is not a JSON object.
       agent faulty (command) started
       | <next>{"agent": [</next>
+      asking the agent again (rework 2): the agent did not end with a valid \`<next>\` instruction: The \`<next>\` tag starts with \`{\` but is not a JSON object.
       agent faulty (command) started
       | <next>{"agent": [</next>
       failed: the agent did not end with a valid \`<next>\` instruction after 2 corrections: The \`<next>\` tag starts with \`{\` but is not a JSON object.

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { HistoryEvent, NewEvent } from '../../src/core/events.ts';
 import { digestsOf } from '../../src/engine/history/digest.ts';
-import { foldHistory } from '../../src/engine/history/resume.ts';
+import { foldHistory } from '../../src/engine/history/effective.ts';
 import { buildGraph, type GraphNode } from '../../src/engine/state/graph.ts';
 import { thisProcess } from '../../src/process/table.ts';
 import { memoryStore } from '../../src/store/memory.ts';

@@ -2,8 +2,8 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import type { Script } from '../agent.ts';
 import { agentLab, agentOf, policyOf, resultOf } from '../test-support.ts';
-import type { Script } from './script.ts';
 
 const lab = agentLab();
 const agentWith = (script: Script) => agentOf({ kind: 'scripted', script });

@@ -3,6 +3,7 @@ import { dirname, resolve } from 'node:path';
 import { type ErrorData, type Json, RepriseError, toErrorData } from '../../core/index.ts';
 import { fileLimits, readBoundedText } from '../../effects/index.ts';
 import { startProcess } from '../../process/index.ts';
+import type { Script, ScriptStep } from '../agent.ts';
 import { failed, limitError, permissionDenied } from '../driver/failures.ts';
 import type { AgentVerdict } from '../driver/protocol.ts';
 import { judge } from '../driver/result.ts';
@@ -20,7 +21,6 @@ import {
   type SessionResult,
   type TurnEnd,
 } from '../session.ts';
-import type { Script, ScriptStep } from './script.ts';
 
 type WorkspaceStep = Extract<
   ScriptStep,
@@ -220,7 +220,7 @@ class ScriptedSession implements Session {
     const file = resolve(this.#request.cwd, scriptFile ?? '');
     try {
       // Loading the schema library takes 100 ms.
-      const { parseScript } = await import('./script.ts');
+      const { parseScript } = await import('../agent.ts');
       return parseScript(readBoundedText(file, { maxBytes: fileLimits.definition }));
     } catch (cause) {
       throw new RepriseError(

@@ -14,8 +14,8 @@ import {
   type Environment,
   type Observation,
   type ShellRunner,
+  unitFileName,
 } from '../../engine/environment.ts';
-import { unitFileName } from '../../engine/log-files.ts';
 import { parseSessionFile } from '../../engine/recording/decode.ts';
 import { createSessionRecorder } from '../../engine/recording/recorder.ts';
 import { formatRecording, type RecordedActivity } from '../../engine/recording/session-file.ts';

@@ -1,5 +1,8 @@
-import type { HistoryEvent } from '../../core/index.ts';
+import { canonicalJson, type HistoryEvent, RepriseError } from '../../core/index.ts';
+import { decide } from '../run/planner.ts';
+import { type RunResult, resultOf } from '../run/result.ts';
 import { definitionPath, type Graph, outerUnits, siblingUnit, unitOfEvent } from '../state/graph.ts';
+import { RunState } from '../state/run-state.ts';
 
 /** The part of a history that still counts. */
 interface EffectiveHistory {
@@ -166,4 +169,59 @@ export function findChanges(graph: Graph, history: readonly HistoryEvent[]): Def
     else if (changed.size > 0) changed.delete(unit);
   }
   return { changed: [...changed], removed: [...removed] };
+}
+
+export interface ReplayResult {
+  readonly result: RunResult;
+  readonly history: readonly HistoryEvent[];
+  /** Whether the run has ended. */
+  readonly ended: boolean;
+}
+
+/**
+ * Folds a history. Throws HISTORY_DIVERGED if it does not match the graph or its end does not follow from its steps.
+ */
+export function replayHistory(graph: Graph, runId: string, history: readonly HistoryEvent[]): ReplayResult {
+  const { changed, removed } = findChanges(graph, effectiveHistory(history).events);
+  const differences = [
+    ...(changed.length > 0 ? [`${changed.join(', ')} changed since it ran`] : []),
+    ...(removed.length > 0 ? [`${removed.join(', ')} no longer exists`] : []),
+  ];
+  if (differences.length > 0) {
+    throw new RepriseError(
+      'HISTORY_DIVERGED',
+      `run ${runId} does not match the definition: ${differences.join('; ')}`,
+      { hint: `to rerun the changed steps: reprise resume ${runId} --rerun-changed` },
+    );
+  }
+  const last = history.at(-1);
+  const ended = last !== undefined && isRunEnd(last);
+  if (ended) checkEnd(foldHistory(graph, history.slice(0, -1)), last);
+  return { result: resultOf(runId, foldHistory(graph, history)), history, ended };
+}
+
+function checkEnd(state: RunState, recorded: HistoryEvent): void {
+  const decision = decide(state, { places: Number.POSITIVE_INFINITY });
+  const derived = decision?.kind === 'end' ? decision.events[0] : undefined;
+  const same =
+    derived?.type === recorded.type &&
+    canonicalJson(derived.data as never) === canonicalJson(recorded.data as never);
+  if (!same) {
+    throw new RepriseError(
+      'HISTORY_DIVERGED',
+      derived?.type === recorded.type
+        ? `the history ends with ${recorded.type}, but its steps lead to another result`
+        : `the history ends with ${recorded.type}, but its steps lead to ${derived?.type ?? 'unfinished work'}`,
+      { hint: 'the workflow may have new steps; start a new run' },
+    );
+  }
+}
+
+/** Returns the state that a history leads to. */
+export function foldHistory(graph: Graph, history: readonly HistoryEvent[]): RunState {
+  const { events, attempts } = effectiveHistory(history);
+  const state = new RunState(graph, attempts);
+  for (const event of events) state.apply(event);
+  state.lastSeq = history.at(-1)?.seq ?? 0;
+  return state;
 }

@@ -1,3 +1,2 @@
 export { canonicalOrder, type Digests, digestsOf } from './digest.ts';
-export { effectiveHistory } from './effective.ts';
-export type { ReplayResult } from './resume.ts';
+export { effectiveHistory, type ReplayResult } from './effective.ts';

@@ -7,7 +7,7 @@ import {
   toEpochMs,
 } from '../../core/index.ts';
 import type { SpendingLimit } from '../../workflow/index.ts';
-import { type HistoryFolders, resolveRecorded } from '../log-files.ts';
+import { type HistoryFolders, resolveRecorded } from '../environment.ts';
 import type { RunState } from '../state/run-state.ts';
 import type { NodeState, ScopeState } from '../state/step-state.ts';
 import type { SpentTotals } from '../state/work-state.ts';

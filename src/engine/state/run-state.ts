@@ -5,7 +5,7 @@ import {
   type Timestamp,
   toEpochMs,
 } from '../../core/index.ts';
-import type { HistoryFolders } from '../log-files.ts';
+import type { HistoryFolders } from '../environment.ts';
 import { unitOfEvent } from './graph.ts';
 import { ReadyQueues, SignalQueues } from './ready-queues.ts';
 import { type NodeState, newQueueTicket, type PendingTimer } from './step-state.ts';

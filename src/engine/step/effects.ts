@@ -3,8 +3,13 @@ import { dirname, extname, join, resolve, sep } from 'node:path';
 import { RepriseError } from '../../core/index.ts';
 import { safeSegment, syncPaths, type WorkUnit } from '../../git/index.ts';
 import type { ArtifactRule } from '../../workflow/index.ts';
-import { type Environment, type Observer, outsideEffects } from '../environment.ts';
-import { recordedPath, unitFileName } from '../log-files.ts';
+import {
+  type Environment,
+  type Observer,
+  outsideEffects,
+  recordedPath,
+  unitFileName,
+} from '../environment.ts';
 import type { Artifact } from '../run/messages.ts';
 import { sessionEffects } from './agent/session-effects.ts';
 import { performShell, type ShellAnswer, type ShellRequest } from './commands.ts';

@@ -27,8 +27,7 @@ import {
   verifyLanding,
 } from '../../git/landing/index.ts';
 import type { Lease } from '../../store/index.ts';
-import type { Environment, Observer } from '../environment.ts';
-import { attemptFileName } from '../log-files.ts';
+import { attemptFileName, type Environment, type Observer } from '../environment.ts';
 import { performShell } from './commands.ts';
 import { type RepositoryOnce, withoutLease, withoutToken } from './taping.ts';
 import { folderKey, landedKey, refKey } from './workspace-effects.ts';

@@ -11,7 +11,7 @@ import {
 } from '../../git/landing/index.ts';
 import type { Lease } from '../../store/index.ts';
 import type { LandBody, ShellCommand } from '../../workflow/index.ts';
-import { attemptFileName } from '../log-files.ts';
+import { attemptFileName } from '../environment.ts';
 import { rejection, type StepEnd } from '../run/messages.ts';
 import { siblingUnit, unitOf } from '../state/graph.ts';
 import { workVariables } from './commands.ts';

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import { type ErrorData, type EventOf, type Json, type JsonObject, toErrorData } from '../../core/index.ts';
 import type { Judge } from '../../workflow/index.ts';
-import { unitFileName } from '../log-files.ts';
+import { unitFileName } from '../environment.ts';
 import type { StepEnd } from '../run/messages.ts';
 import { agentNamed, answerPrompt, Conversation, SessionCount } from './agent/conversation.ts';
 import { commandError, fenced, firstLine, runAt, runInTurn, workVariables } from './commands.ts';

@@ -1,8 +1,7 @@
 import { rmSync } from 'node:fs';
 import { type EffectOutcome, renumbered, type TracedRequest, type Tracer } from '../../effects/index.ts';
 import type { ClaimResult } from '../../store/index.ts';
-import { exitCodes } from '../exit-codes.ts';
-import type { Host } from '../host.ts';
+import { exitCodes, type Host } from '../host.ts';
 import { liveHost } from '../open-engine.ts';
 import { workerLine } from './command-line.ts';
 import { type NoteTaker, openNoteTaker, type RunJournalOptions } from './run-journal.ts';

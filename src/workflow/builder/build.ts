@@ -1,4 +1,5 @@
 import { canonicalJson, type Json, RepriseError } from '../../core/index.ts';
+import { fingerprintOfText } from '../graph.ts';
 import type {
   Body,
   FanOut,
@@ -9,7 +10,6 @@ import type {
   StepModel,
   TimeoutRule,
 } from '../model.ts';
-import { fingerprintOfText } from '../model.ts';
 import type { Problem } from '../problems.ts';
 import type { WorkPlace } from '../workspace-rules.ts';
 import {

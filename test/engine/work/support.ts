@@ -1,9 +1,8 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished } from 'vitest';
-import type { AgentDefinition } from '../../../src/agents/agent.ts';
+import type { AgentDefinition, ScriptStep } from '../../../src/agents/agent.ts';
 import { openSession } from '../../../src/agents/kinds.ts';
-import type { ScriptStep } from '../../../src/agents/scripted/script.ts';
 import { RepriseError } from '../../../src/core/errors.ts';
 import type { HistoryEvent } from '../../../src/core/events.ts';
 import type { Clock } from '../../../src/core/time.ts';

@@ -18,8 +18,7 @@ import {
 } from '../../../agents/index.ts';
 import { type Log, openLogFile } from '../../../process/index.ts';
 import type { SpendingLimit } from '../../../workflow/index.ts';
-import type { Environment, Observer } from '../../environment.ts';
-import { logFile } from '../../log-files.ts';
+import { type Environment, logFile, type Observer } from '../../environment.ts';
 import { incarnationOf, inheritedInWorkspace } from '../commands.ts';
 import type { WorkLane } from '../contract.ts';
 import { overspent } from '../outcome.ts';

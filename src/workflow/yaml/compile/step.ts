@@ -1,5 +1,6 @@
 import { type Json, type JsonObject, nearest } from '../../../core/index.ts';
 import type { VisibleSteps } from '../../expression/check.ts';
+import { fingerprintOf } from '../../graph.ts';
 import type {
   ApproveBody,
   Body,
@@ -11,7 +12,6 @@ import type {
   WorkflowModel,
   WorkRules,
 } from '../../model.ts';
-import { fingerprintOf } from '../../model.ts';
 import type { StepDraft, WorkPlace } from '../../workspace-rules.ts';
 import type { ChildLoader, LoadedWorkflow } from '../load.ts';
 import { type StepDefinition, type StepKind, stepKinds } from '../schema.ts';

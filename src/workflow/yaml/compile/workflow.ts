@@ -1,8 +1,7 @@
 import { isJsonObject, type Json, type JsonObject } from '../../../core/index.ts';
 import { nearestName } from '../../expression/check.ts';
-import { topologicalOrder } from '../../graph.ts';
+import { fingerprintOf, topologicalOrder } from '../../graph.ts';
 import type { Scope, WorkflowModel } from '../../model.ts';
-import { fingerprintOf } from '../../model.ts';
 import { type PlaceProblem, placeWork } from '../../workspace-rules.ts';
 import type { ChildLoader, LoadedWorkflow } from '../load.ts';
 import { type ShapedStep, type ShapedWorkflow, shapeOf } from '../shape.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { attemptFileName, logFile, unitFileName } from './log-files.ts';
+import { attemptFileName, logFile, unitFileName } from './environment.ts';
 
 test('every unit has its own file name', () => {
   expect(unitFileName({ step: 'fix' })).toBe('fix');

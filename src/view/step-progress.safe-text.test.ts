@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { firstLine, furtherLines, safeLine, safeText } from './safe-text.ts';
+import { firstLine, furtherLines, safeLine, safeText } from './step-progress.ts';
 
 describe('safeText', () => {
   it('removes colors, cursor movements, titles and links', () => {
