@@ -12,7 +12,7 @@ import {
   smallPrograms,
   twins,
 } from './small-programs/test-support.ts';
-import { performing } from './test-support.ts';
+import { type ExploredProgram, performing } from './test-support.ts';
 
 /** Runs schedules of the program, and keeps the final state of each. */
 function recordingEnds(program: SmallProgram): { perform: Perform; ends: Map<Performed, string> } {
@@ -89,7 +89,57 @@ const permutations = (of: readonly string[]): readonly (readonly string[])[] =>
     ? [of]
     : of.flatMap(first => permutations(of.filter(one => one !== first)).map(rest => [first, ...rest]));
 
+/** Expects the reduction to find the classes of all interleavings. */
+async function expectAllClasses(perform: Perform): Promise<void> {
+  const everything = (await enumerate(perform, 200)) ?? [];
+  const reduced = await reduce(perform, { most: 200, parallel: 1 });
+  expect(reduced.length).toBeGreaterThan(2);
+  expect(classesOf(reduced)).toEqual(classesOf(everything));
+}
+
 describe('partial-order reduction', () => {
+  it('tries an independent read before another one, if a write that is asleep conflicts with both', async () => {
+    const readLater = { do: 'branch', key: 'x', ifOdd: { do: 'take' } } as const;
+    const forkRead = { do: 'fork', body: [{ do: 'read', key: 'x' }] } as const;
+    const { perform } = recordingEnds([
+      [{ do: 'session', key: 'x' }],
+      [{ do: 'locked', key: 'm', body: [] }, forkRead, readLater],
+    ]);
+    await expectAllClasses(perform);
+  });
+
+  it.each([
+    { until: 'the end', isOpenedAgain: false },
+    { until: 'another move enables it', isOpenedAgain: true },
+  ])('does so too if the move that is asleep is blocked later, until $until', async ({ isOpenedAgain }) => {
+    const program: ExploredProgram = world => {
+      let isClosed = false;
+      const setClosed = (to: boolean) => {
+        isClosed = to;
+      };
+      const door = world.effect<boolean, void>({
+        ...{ name: 'door', span: 'short', keys: () => ({ writes: ['door'] }), perform: setClosed },
+      });
+      const write = world.effect<string, void>({
+        ...{ name: 'write', span: 'short', keys: key => ({ writes: [key] }), perform: () => {} },
+      });
+      // Conflicts with both moves that race below, but only the door blocks it.
+      const enter = world.effect<void, void>({
+        ...{ name: 'enter', span: 'short', keys: () => ({ writes: ['door', 'notes'] }), perform: () => {} },
+        enabled: () => !isClosed,
+      });
+      const closing = async () => {
+        await write('other');
+        const noting = world.fork(() => write('notes'));
+        await door(true);
+        await world.join([noting]);
+        if (isOpenedAgain) await door(false);
+      };
+      return { lanes: { l0: () => enter(), l1: closing } };
+    };
+    await expectAllClasses(performing(program));
+  });
+
   it('finds every equivalence class, final state and deadlock of random small programs', async () => {
     let compared = 0;
     await fc.assert(

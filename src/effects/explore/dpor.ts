@@ -95,20 +95,26 @@ export class Dpor implements Strategy {
     return policy;
   }
 
-  learn({ trace, left }: Performed, policy: Policy): void {
+  learn({ trace, left, verdict }: Performed, policy: Policy): void {
     const way = this.#running.get(policy);
     if (!way) throw new RepriseError('INTERNAL', 'learn() got a policy that next() did not return');
     this.#running.delete(policy);
     this.#turns ??= this.#giveTurns(way, trace);
     const kept = this.#sharedWithLast(way);
     const length = Math.min(way.nodes.length, trace.length);
+    const atEnd = way.turns.allowed(left).filter(canBeHelped);
     this.#order.cut(kept);
-    for (let n = kept; n <= length; n++) {
-      const moves = n < length ? movesAt(way, n) : way.turns.allowed(left).filter(canBeHelped);
-      this.#findRaces(way, n, { moves, isRevisited: n === kept && n > 0 });
-      const move = n < length ? madeAt(way, n) : undefined;
-      if (move) this.#order.add(move, trace[n]?.isExclusive);
+    for (let n = kept; n < length; n++) {
+      const made = madeAt(way, n);
+      const waitsOn = n + 1 < length ? (way.points[n + 1]?.waiting ?? []) : atEnd;
+      const isLast = (move: Move) =>
+        move === made || (way.points[n]?.waiting.includes(move) === true && !waitsOn.includes(move));
+      this.#findRaces(way, n, { moves: movesAt(way, n), isRevisited: n === kept && n > 0, isLast });
+      if (made) this.#order.add(made, trace[n]?.isExclusive);
     }
+    // Every continuation of a schedule that was cut is equivalent to one of another schedule, which compares its moves.
+    const isLast = () => verdict.kind !== 'cut';
+    this.#findRaces(way, length, { moves: atEnd, isRevisited: length === kept && length > 0, isLast });
     this.#last = way;
   }
 
@@ -192,16 +198,21 @@ export class Dpor implements Strategy {
     return differs < 0 ? nodes.length : differs;
   }
 
-  /** Finds moves that were possible at this point and race with an earlier move. */
-  #findRaces(way: PartialSchedule, n: number, { moves, isRevisited: isOldPlace }: DecisionPoint): void {
-    if (isOldPlace) return;
+  /**
+   * Finds moves that were possible at this point and race with an earlier move. A move is compared with a new earlier
+   * move as soon as possible, and once more with all of them at its last point, because what lies between the two
+   * decides which lane has to go first: the lane found before may be asleep there.
+   */
+  #findRaces(way: PartialSchedule, n: number, { moves, isRevisited, isLast }: DecisionPoint): void {
     const before = way.points[n - 1];
     for (const move of moves) {
-      // A move that was already possible before has been compared with all moves but the last.
-      const from = !before || !isAmong(before, move) ? 0 : n - 1;
+      const isLastPoint = isLast(move);
+      if (isRevisited && !isLastPoint) continue;
+      const from = isLastPoint || !before || !isAmong(before, move) ? 0 : n - 1;
       for (const race of this.#order.racesWith(move, from))
         if (!isWhatItWaitedFor(way, race.n, move)) this.#tryBefore(way, race, move);
     }
+    if (isRevisited) return;
     // A cancelled lane no longer offers the move that it could have made before.
     for (const move of before ? movesAt(way, n - 1) : [])
       if (!moves.includes(move))
@@ -225,6 +236,8 @@ interface DecisionPoint {
   readonly moves: readonly Move[];
   /** Whether the last schedule reached it too. */
   readonly isRevisited: boolean;
+  /** Whether the move is made now, or is blocked for the last time. */
+  readonly isLast: (move: Move) => boolean;
 }
 
 const firstWay = (first: Policy | undefined): PartialSchedule => ({
