@@ -10,7 +10,7 @@ export type {
 export { isStartRace, permissionDenied } from './driver/failures.ts';
 export { systemPromptOf } from './driver/result.ts';
 export { judgedTurn, openingTag, promptWithoutKey, withEnding } from './next-key.ts';
-export { builtInAgents, hasPermissions, lazySessions, permissionProblem } from './open-session.ts';
+export { builtInAgents, deferred, hasPermissions, lazySessions, permissionProblem } from './open-session.ts';
 export type { PermissionPolicy } from './permissions/permissions.ts';
 export { scriptedSessions } from './scripted/scripted.ts';
 export {

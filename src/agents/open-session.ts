@@ -2,22 +2,29 @@ import type { StepPermissions } from '../workflow/index.ts';
 import type { AgentDefinition } from './agent.ts';
 import { type Session, type SessionFactory, suspendSession } from './session.ts';
 
-/** Opens sessions with agents of every kind. Loads the adapters with the first session. */
-export const lazySessions: SessionFactory = (request, host) => {
-  let opened: Promise<Session> | undefined;
-  const session = () => {
-    opened ??= import('./kinds.ts').then(({ openChecked }) => openChecked(request, host));
-    return opened;
+type Open = (...args: Parameters<SessionFactory>) => Session | Promise<Session>;
+
+/** Opens sessions with code that is loaded when the first of them begins. */
+export const deferred =
+  (load: () => Promise<Open>): SessionFactory =>
+  (request, host) => {
+    let opened: Promise<Session> | undefined;
+    const session = () => {
+      opened ??= load().then(open => open(request, host));
+      return opened;
+    };
+    return {
+      next: async answer => (await session()).next(answer),
+      suspend: hurry => void session().then(started => suspendSession(started, hurry)),
+      cancel: async () => (await session()).cancel(),
+      close: async () => {
+        if (opened) await (await opened).close();
+      },
+    };
   };
-  return {
-    next: async answer => (await session()).next(answer),
-    suspend: hurry => void session().then(started => suspendSession(started, hurry)),
-    cancel: async () => (await session()).cancel(),
-    close: async () => {
-      if (opened) await (await opened).close();
-    },
-  };
-};
+
+/** Opens sessions with agents of every kind. */
+export const lazySessions: SessionFactory = deferred(async () => (await import('./kinds.ts')).openChecked);
 
 const plain = (kind: 'claude' | 'codex'): AgentDefinition => ({
   name: kind,

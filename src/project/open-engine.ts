@@ -1,4 +1,10 @@
-import { type AgentDefinition, builtInAgents, lazySessions, type SessionFactory } from '../agents/index.ts';
+import {
+  type AgentDefinition,
+  builtInAgents,
+  deferred,
+  lazySessions,
+  type SessionFactory,
+} from '../agents/index.ts';
 import { createLiveWorld, systemClock, systemIds, type Tracer } from '../effects/index.ts';
 import {
   defaultSettings,
@@ -9,7 +15,6 @@ import {
   type ShellRunner,
   type WorktreeSettings,
 } from '../engine/index.ts';
-import { watchEscapes } from '../engine/step/agent/index.ts';
 import { openOnce } from '../engine/step/index.ts';
 import { isOwnerAlive, proveAlive, stalledFor } from '../git/index.ts';
 import { thisProcess } from '../process/index.ts';
@@ -100,7 +105,9 @@ export const liveHost = (tracer?: Tracer): Host => ({
   world: createLiveWorld({ tracer }),
   clock: systemClock,
   ids: systemIds,
-  openSession: watchEscapes(lazySessions),
+  openSession: deferred(async () =>
+    (await import('../engine/step/agent/index.ts')).watchEscapes(lazySessions),
+  ),
   runShell: lazyShells,
 });
 
