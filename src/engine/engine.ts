@@ -11,8 +11,7 @@ import type { SpendingLimit, StepModel, WorkflowModel } from '../workflow/index.
 import { createEffects, type EngineEffects, expiry } from './effects.ts';
 import type { Environment, Observer } from './environment.ts';
 import { activeMs, foldHistory, type ReplayResult, replayHistory } from './history/effective.ts';
-import { forkedEvents } from './history/fork.ts';
-import { interruptedSteps, resumeEvent, unlandedWork } from './history/resume.ts';
+import { forkedEvents, interruptedSteps, resumeEvent, unlandedWork } from './history/resume.ts';
 import { type RunResult, resultOf } from './run/result.ts';
 import { RunLoop } from './run/run-loop.ts';
 import { buildGraph, type Graph, isOutside } from './state/graph.ts';

@@ -3,7 +3,7 @@ import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { isAbandoned, isSameProcess, thisProcess } from '../process/index.ts';
 import type { Owner } from '../store/index.ts';
-import { isKernelLocked, tryKernelLock } from '../store/sqlite/kernel-lock.ts';
+import { isKernelLocked, tryKernelLock } from '../store/sqlite/connection.ts';
 import { namesIn } from './files.ts';
 import { type FolderLock, mutexOf, readLock, stalledMs, tryLock } from './lock.ts';
 

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { abandonIncarnation, thisProcess } from '../process/table.ts';
 import type { Owner } from '../store/port.ts';
-import { isKernelLocked } from '../store/sqlite/kernel-lock.ts';
+import { isKernelLocked } from '../store/sqlite/connection.ts';
 import { isLockFree, readLock, takeRepositoryLock, tryLock, withRepositoryLock } from './lock.ts';
 import { runTogether, Worker } from './processes.conformance.ts';
 import { Lab } from './test-support.ts';

@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { formatDuration, RepriseError } from '../core/index.ts';
 import { endTrees, isVisible, type Marker, markedWith, onAbandoned } from '../process/index.ts';
 import type { Owner } from '../store/index.ts';
-import { isKernelLocked, type KernelLock, tryKernelLock } from '../store/sqlite/kernel-lock.ts';
+import { isKernelLocked, type KernelLock, tryKernelLock } from '../store/sqlite/connection.ts';
 import { parseRecord, readIfThere, replaceFile } from './files.ts';
 import type { Repository } from './repository.ts';
 

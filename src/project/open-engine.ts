@@ -20,7 +20,6 @@ import { isOwnerAlive, proveAlive, stalledFor } from '../git/index.ts';
 import { thisProcess } from '../process/index.ts';
 import type { EventStore } from '../store/index.ts';
 import type { Host } from './host.ts';
-import { openState } from './open-state.ts';
 import { locateState, type ProjectState } from './state.ts';
 
 export interface OpenEngineOptions {
@@ -67,7 +66,7 @@ export async function openEngine(options: OpenEngineOptions): Promise<OpenedEngi
   const store =
     options.store ??
     (await host.openStore?.(stateDir, { readonly: false })) ??
-    (await openState({ state, root, env, mode: 'writable' }));
+    (await (await import('./open-state.ts')).openState({ state, root, env, mode: 'writable' }));
   // The commands of a case share one process, which lives as long as any of them.
   if (!host.surround) proveAlive(stateDir);
   const given: Environment = {

@@ -287,11 +287,8 @@ function checkInputs(
     if (value === undefined) {
       if (!field.required) continue;
       const message = `workflow \`${child}\` requires the input \`${field.name}\``;
-      problems.add(source, {
-        path: [...site.path, 'uses'],
-        message,
-        hint: `add \`with: { ${field.name}: ... }\``,
-      });
+      const hint = `add \`with: { ${field.name}: ... }\``;
+      problems.add(source, { path: [...site.path, 'uses'], message, hint });
       continue;
     }
     const objection = isConstant(value) ? objectToValue(field, value) : undefined;
