@@ -183,31 +183,28 @@ export async function makeRecentDurable(
   ref?: string,
 ): Promise<void> {
   const objects = join(commonDir, 'objects');
-  const folders = recentIn(objects).filter(({ name }) => /^[0-9a-f]{2}$/.test(name));
-  const files = folders.flatMap(({ path }) => recentIn(path));
-  if (files.length === 0) return;
-  const known = durableObjects.get(objects);
-  const added = files.filter(({ version }) => !known?.has(version));
-  await syncPaths(added.map(({ path }) => path));
-  durableObjects.set(objects, new Set(files.map(({ version }) => version)));
-  const parents = added.length === 0 ? [] : [...added.map(({ path }) => dirname(path)), objects];
+  const now = Date.now();
+  const folders = changedIn(objects, now).filter(({ name }) => /^[0-9a-f]{2}$/.test(name));
+  if (folders.length === 0) return;
+  const added = folders.filter(({ path, mtimeMs }) => durableFolders.get(path) !== mtimeMs);
+  await syncPaths(added.flatMap(({ path }) => changedIn(path, now).map(file => file.path)));
+  const parents = added.length === 0 ? [] : [...added.map(({ path }) => path), objects];
   await syncPaths([...parents, ...(ref === undefined ? [] : foldersOfRef(commonDir, ref))]);
+  // What is added to a folder in the same moment in which it was read may not change its time.
+  for (const { path, mtimeMs } of added) if (now - mtimeMs > momentMs) durableFolders.set(path, mtimeMs);
 }
 
-/** Recent objects that this process has synced, by folder, so that each of them is synced once. */
-const durableObjects = new Map<string, ReadonlySet<string>>();
+const momentMs = 100;
 
-/**
- * Lists what is in a folder and has changed recently, each with a text that is different if it was made again. Git sets the
- * time of change of an object that it would write again, not that of birth.
- */
-const recentIn = (folder: string) =>
+/** Folders of objects that this process has synced, with the time of their last change. */
+const durableFolders = new Map<string, number>();
+
+/** Lists what is in a folder and has changed recently. */
+const changedIn = (folder: string, now: number) =>
   namesIn(folder).flatMap(name => {
     const path = join(folder, name);
-    const { mtimeMs = 0, birthtimeMs, ino } = statSync(path, { throwIfNoEntry: false }) ?? {};
-    return Math.abs(Date.now() - mtimeMs) < recentMs
-      ? { name, path, version: `${path} ${ino} ${birthtimeMs}` }
-      : [];
+    const { mtimeMs = 0 } = statSync(path, { throwIfNoEntry: false }) ?? {};
+    return Math.abs(now - mtimeMs) < recentMs ? { name, path, mtimeMs } : [];
   });
 
 /**
