@@ -2,7 +2,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { modelOf } from '../../src/git/model/load.ts';
 import type { Model } from '../../src/git/model/repository.ts';
 import { openRepository } from '../../src/git/repository.ts';
-import { modelOfCase, playOn, type ReadyCase, readyCase } from './play-case.ts';
+import { modelOfCase, playOn, type ReadyCase, readyCase } from '../cases/play-case.ts';
 
 let ready: ReadyCase | undefined;
 afterEach(() => ready?.stage.remove());
