@@ -185,6 +185,7 @@ describe('a worker whose first task fails', () => {
     expect(log).toMatchInlineSnapshot(`
       "agent faulty (command) started
       | <next>land</next>
+      note: work: changed during the session, but not attributable to it: branch main was moved
       faulty -> land
       saved 2 files, +2 -1
       landing on main
