@@ -1,8 +1,10 @@
 import { rmSync } from 'node:fs';
 import { RepriseError } from '../core/index.ts';
 import { temporaryFolder } from '../process/index.ts';
+import { readLooseObject } from './files.ts';
 import { type Git, gitFailed } from './git.ts';
 import { quotedPath } from './names.ts';
+import type { Repository } from './repository.ts';
 
 /** Fields of a commit, with one character per byte so that every encoding survives. */
 export interface CommitText {
@@ -38,6 +40,12 @@ export async function readCommits(
     at = end + 1;
   }
   return records;
+}
+
+/** Reads a commit that was made a moment ago without a process. `undefined` unless it has a file of its own. */
+export function readLooseCommit({ commonDir }: Pick<Repository, 'commonDir'>, id: string) {
+  const text = readLooseObject(commonDir, { kind: 'commit', id });
+  return text === undefined ? undefined : parseCommit(text);
 }
 
 /** Parses the text of a commit, with one character per byte. */

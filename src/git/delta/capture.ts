@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { type Dirent, existsSync, lstatSync, mkdirSync, readdirSync, rmdirSync, utimesSync } from 'node:fs';
 import { join } from 'node:path';
 import { RepriseError } from '../../core/index.ts';
+import { readCommits, readLooseCommit } from '../commits.ts';
 import { type Git, gitFailed, lastLines } from '../git.ts';
 import type { Repository } from '../repository.ts';
 import { copyIndex } from '../scratch-index.ts';
@@ -278,10 +279,13 @@ export const worktreeState = async ({
 /** Cache of trees by commit. Commits are immutable, and many workspaces start from the same one. */
 const treesOfCommits = new Map<string, Promise<string>>();
 
-function treeOf({ git }: Repository, commit: string): Promise<string> {
+function treeOf({ git, commonDir }: Repository, commit: string): Promise<string> {
   const known = treesOfCommits.get(commit);
   if (known !== undefined) return known;
-  const asked = git.line(['rev-parse', '--verify', '--end-of-options', `${commit}^{tree}`]);
+  const loose = readLooseCommit({ commonDir }, commit);
+  const asked = loose
+    ? Promise.resolve(loose.tree)
+    : git.line(['rev-parse', '--verify', '--end-of-options', `${commit}^{tree}`]);
   treesOfCommits.set(commit, asked);
   asked.catch(() => treesOfCommits.delete(commit));
   return asked;
@@ -316,18 +320,14 @@ export async function stateBeforeCommit(request: {
   readonly author: string;
 }): Promise<WorktreeState> {
   const { repository, commit, branch, author } = request;
-  const args = ['show', '--no-patch', '--format=%H %T %ae', commit, `${commit}^`, '--'];
-  const { code, stdout } = await repository.git.run(args);
-  const [own = '', parent = ''] = stdout.split('\n');
-  const [, tree = '', email] = own.split(' ');
-  const [parentCommit = '', parentTree = ''] = parent.split(' ');
-  if (code === 0) treesOfCommits.set(commit, Promise.resolve(tree));
   const state = await stateOfCommit({ repository, commit, branch });
-  if (code !== 0 || email !== author) return state;
-  return {
-    ...state,
-    head: { commit: parentCommit, branch },
-    tree,
-    index: { tree: parentTree, intentToAdd: [] },
-  };
+  const own =
+    readLooseCommit(repository, commit) ?? (await readCommits(repository.git, [commit])).get(commit);
+  const [parent] = own?.parents ?? [];
+  if (own === undefined || parent === undefined || !own.lines.some(line => isBy(author, line))) return state;
+  const index = { tree: await treeOf(repository, parent), intentToAdd: [] };
+  return { ...state, head: { commit: parent, branch }, index };
 }
+
+const isBy = (email: string, line: string): boolean =>
+  line.startsWith('author ') && line.includes(` <${email}> `);

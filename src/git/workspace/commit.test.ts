@@ -42,7 +42,7 @@ const silenced = (git: Git): Git => ({
 /** Notes the name of every command that runs. */
 function counted(git: Git, commands: string[]): Git {
   const noted = (args: readonly string[]) => {
-    commands.push(args[0] ?? '');
+    commands.push(args.find((word, at) => word !== '-c' && args[at - 1] !== '-c') ?? '');
     return args;
   };
   return {
@@ -200,14 +200,16 @@ describe('committing a worktree', () => {
     expect(await commit()).toMatchObject({ kind: 'committed' });
   });
 
-  it('runs four commands, and only one if nothing has changed', async () => {
+  it('runs three commands, and only one if nothing has changed', async () => {
     const { lab, work, git } = await commitLab();
     const commands: string[] = [];
     const counting = counted(git, commands);
-    await commitAll({ git: counting, ...details });
+    const { commonDir } = await lab.open();
+    await commitAll({ git: counting, commonDir, ...details });
     lab.write('new.txt', 'new\n', work);
-    await commitAll({ git: counting, ...details });
-    expect(commands).toEqual(['status', 'status', 'add', 'commit', 'log']);
+    const { commit } = await commitAll({ git: counting, commonDir, ...details });
+    expect(commands).toEqual(['status', 'status', 'add', 'commit']);
+    expect(commit).toBe(lab.gitAt(work, 'rev-parse', 'HEAD'));
   });
 });
 

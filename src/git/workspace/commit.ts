@@ -1,10 +1,13 @@
 import { RepriseError, type Timestamp, toEpochMs } from '../../core/index.ts';
+import { readLooseCommit } from '../commits.ts';
 import { type ChangeCounts, printedCounts } from '../diff.ts';
 import { type Git, type GitResult, gitFailed } from '../git.ts';
 import { printable, shellWord } from '../names.ts';
 import { untrackedFiles } from '../scratch-index.ts';
 
 interface CommitAllRequest {
+  /** If given, git is asked less about the new commit. */
+  readonly commonDir?: string | undefined;
   /** Git in the workspace. */
   readonly git: Git;
   /** Branch of the workspace. If given, another branch that is checked out does not move. */
@@ -48,15 +51,28 @@ export async function commitAll(request: CommitAllRequest): Promise<CommitResult
   if (result.code !== 0 && head !== undefined && (await isNothingStaged(git)))
     return { kind: 'clean', commit: head, branch };
   if (result.code !== 0) throw gitFailed(commitCommand(request.message), result);
-  const [commit = '', ...parents] = (await git.line(['log', '-1', '--format=%H %P'])).trimEnd().split(' ');
+  const [commit = '', ...parents] =
+    printedCommit(request, result.stdout) ??
+    (await git.line(['log', '-1', '--format=%H %P'])).trimEnd().split(' ');
   const parent = parents.length === 1 ? parents[0] : undefined;
   const changes = since !== undefined && since === parent ? printedCounts(result.stdout) : undefined;
   return { kind: 'committed', commit, branch, parent, changes };
 }
 
+/** Returns the commit that `git commit` reports, with its parents; `undefined` if it cannot be read without git. */
+function printedCommit(
+  { commonDir }: Pick<CommitAllRequest, 'commonDir'>,
+  stdout: string,
+): readonly string[] | undefined {
+  if (commonDir === undefined) return undefined;
+  const [, id] = /^\[(?:.*? )?([0-9a-f]{40}|[0-9a-f]{64})\] /.exec(stdout) ?? [];
+  const made = id === undefined ? undefined : readLooseCommit({ commonDir }, id);
+  return id === undefined || made === undefined ? undefined : [id, ...made.parents];
+}
+
 /** If this process is killed before it has written the message, git must not take an empty message for the real one. */
 const commitCommand = (message: string): readonly string[] => [
-  ...['commit', '--cleanup=whitespace', '--file=-'],
+  ...['-c', 'core.abbrev=no', 'commit', '--cleanup=whitespace', '--file=-'],
   ...(message.trim() === '' ? ['--allow-empty-message'] : []),
 ];
 

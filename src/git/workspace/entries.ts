@@ -1,7 +1,15 @@
 import { createHash } from 'node:crypto';
 import { existsSync, realpathSync, statSync } from 'node:fs';
 import { basename, dirname, join, relative, resolve } from 'node:path';
-import { namesIn, parseRecord, readIfThere, recordFile, removeIfThere, syncPaths } from '../files.ts';
+import {
+  namesIn,
+  parseRecord,
+  readIfThere,
+  recordFile,
+  recordFiles,
+  removeIfThere,
+  syncPaths,
+} from '../files.ts';
 import { type Git, withoutNewline } from '../git.ts';
 import type { Repository } from '../repository.ts';
 
@@ -152,8 +160,10 @@ export async function markReady(
 ): Promise<void> {
   const place = realPath(path);
   await syncPaths([...namesIn(gitDir).map(name => join(gitDir, name)), gitDir, join(place, '.git'), place]);
-  recordFile(placeFile(repository, place), `${JSON.stringify({ gitDir })}\n`);
-  recordFile(join(gitDir, readyFile), `${JSON.stringify({ ...label, path: place })}\n`);
+  await recordFiles({
+    [placeFile(repository, place)]: `${JSON.stringify({ gitDir })}\n`,
+    [join(gitDir, readyFile)]: `${JSON.stringify({ ...label, path: place })}\n`,
+  });
 }
 
 export const forgetPlace = (repository: Repository, path: string): void =>

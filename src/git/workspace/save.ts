@@ -36,7 +36,15 @@ export async function saveWork(
   // A git command that was killed may have left it; no process works here any more.
   removeIfThere(join(gitDir, 'index.lock'));
   const git = gitInside(repository, path);
-  const committed = await commitAll({ git, own: branch, since: base, message, author: committer, at });
+  const committed = await commitAll({
+    ...repository,
+    git,
+    own: branch,
+    since: base,
+    message,
+    author: committer,
+    at,
+  });
   const { commit } = committed;
   if (committed.branch !== branch) await bringBranchAlong(git, branch);
   if (commit === base) return { commit, commits: 0, files: 0, insertions: 0, deletions: 0 };
