@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import {
   closeSync,
+  constants,
   type Dirent,
   fstatSync,
   mkdirSync,
@@ -80,8 +81,18 @@ async function spawnProgram(
 
 let opened = 0;
 
+/** Flag of Linux that opens a new file without a name in a folder. */
+const nameless = process.platform === 'linux' ? constants.O_DIRECTORY | 0o20000000 : undefined;
+
 /** Opens a file without a name, which disappears with its last descriptor; `undefined` if the disk is full. */
 function openNameless(): number | undefined {
+  if (nameless !== undefined) {
+    try {
+      return openSync(tmpdir(), nameless | constants.O_RDWR, 0o600);
+    } catch {
+      // Not every file system can do that.
+    }
+  }
   const file = join(tmpdir(), `reprise-errors-${process.pid}-${process.hrtime.bigint()}-${opened++}`);
   try {
     const descriptor = openSync(file, 'wx+', 0o600);
