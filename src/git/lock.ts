@@ -29,7 +29,7 @@ interface HolderRow {
   /** Fencing token of the current or last holder. */
   readonly token: number;
   readonly holder?: Unsettled | undefined;
-  /** Former holders whose commands nobody has waited for yet, except `holder`. */
+  /** Former holders whose commands have not been waited for yet, except `holder`. */
   readonly unsettled: readonly Unsettled[];
   /** Number that the holder increases while it runs: milliseconds on the monotonic clock of the machine. */
   readonly beat: number;

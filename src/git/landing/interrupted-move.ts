@@ -167,7 +167,7 @@ export interface UndoRequest {
 
 /**
  * Resets index and files of a checkout to `from`, for paths that were clean before git began to update them. Returns the
- * paths with other content, which somebody has changed since; they stay as they are.
+ * paths with other content, which were changed since and stay as they are.
  */
 export async function undoMove(
   git: Git,

@@ -119,7 +119,7 @@ async function discard(repository: Repository, { worktrees, entry }: RemovedWork
   const { branch } = entry.label;
   const others = worktrees.filter(each => each.path !== entry.path);
   const status = branch === undefined ? undefined : await branchStatus(repository, branch, { entry, others });
-  // First: without its branch, all files of a worktree look like changes that nobody has committed.
+  // First: without its branch, all files of a worktree look like uncommitted changes.
   intendWorktree(repository, entry);
   const [fate] = await Promise.all([
     branch === undefined || status === undefined

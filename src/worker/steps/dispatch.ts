@@ -97,7 +97,7 @@ const anotherPicks = 'waiting for another worker to pick a task';
 
 /**
  * Picks a task and claims it under a lock, so each worker sees the claims of the one before. The lock only avoids
- * wasted picks; the claim is exclusive without it, so nobody waits for a stalled holder.
+ * wasted picks; the claim is exclusive without it, so no worker waits for a stalled holder.
  */
 export const dispatchStep =
   (worker: WorkerHandle): BuiltInWork =>
